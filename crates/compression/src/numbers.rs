@@ -6,11 +6,14 @@
 //! check no numbers, and give some that go astray (behind the first of several results, behind a
 //! file): whoever is not compressed would stumble over these, so they are counted here anew.
 //!
-//! What belongs together is told by the numbers alone. A command that is sent ahead, beside a reply
-//! whose packets come to 256 just then, is the one thing that can be mistaken: the compressed
-//! packets of that reply count from 1 again. Clients that check these numbers send none ahead.
+//! What belongs together is told by the numbers, and by how many commands a server has to answer: a
+//! reply begins only where one is due. A command that is sent ahead, beside a reply whose packets
+//! come to 256 just then, is the one thing that can be mistaken: the compressed packets of that
+//! reply count from 1 again. Clients that check these numbers send none ahead.
 
 use wire::frame;
+
+use crate::results::is_answered;
 
 /// What is at the other end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,6 +114,8 @@ pub(crate) struct Numbers {
     shift: Option<u8>,
     /// The command sent last, where it was of several packets.
     long: Option<Long>,
+    /// How many commands were sent whose replies have not begun.
+    due: usize,
 }
 
 /// A command of several packets.
@@ -136,6 +141,7 @@ impl Numbers {
             turn: None,
             shift: Some(0),
             long: None,
+            due: 0,
         }
     }
 
@@ -171,6 +177,7 @@ impl Numbers {
         self.heard_begins = begun_with.is_some();
         self.given_last = if let Some(first) = begun_with {
             (self.is_answered, self.turn, self.long) = (false, None, None);
+            self.due = self.due.saturating_sub(1);
             first
         } else if goes_on {
             self.given_last.wrapping_add(1)
@@ -188,7 +195,8 @@ impl Numbers {
     /// The number with which something begins that has this one, if it does: a reply to a command
     /// of several packets begins behind these.
     fn begun_with(&self, number: u8, goes_on: bool) -> Option<u8> {
-        if goes_on && !self.is_answered {
+        let is_reply_due = self.leg == Leg::Client || self.due > 0;
+        if !is_reply_due || goes_on && !self.is_answered {
             return None;
         }
         let is_long = |long: &&Long| number == long.packets || number == long.compressed;
@@ -217,7 +225,8 @@ impl Numbers {
     /// Whether something begins with a packet of this number that is to be sent.
     pub(crate) fn begins(&self, number: u8) -> bool {
         let goes_on = self.sent_last.map(|last| last.wrapping_add(1)) == Some(number);
-        !goes_on || number == self.leg.first_sent() && self.heard_since.is_some()
+        let answers = number == self.given_last.wrapping_add(1);
+        !goes_on || self.heard_since.is_some() && (answers || number == self.leg.first_sent())
     }
 
     /// It begins.
@@ -230,6 +239,14 @@ impl Numbers {
             (true, Some(heard)) => heard.wrapping_add(1),
             (true, None) => self.next,
         };
+    }
+
+    /// The packet sent last has this byte for its first.
+    pub(crate) fn note_first(&mut self, first: u8) {
+        let begins = self.sent_last == Some(self.leg.first_sent()) && !self.answers;
+        if self.leg == Leg::Server && begins && is_answered(first) {
+            self.due += 1;
+        }
     }
 
     /// A packet with this number is sent; what it is called there.

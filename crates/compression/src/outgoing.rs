@@ -35,6 +35,8 @@ pub(crate) struct Outgoing {
     /// How much of that is to come, once its header is there and taken note of.
     left: Option<usize>,
     long: Option<Long>,
+    /// Nothing came yet of the content of that packet.
+    is_fresh: bool,
     /// A long packet, compressed, of which so much is sent.
     ready: Vec<u8>,
     sent: usize,
@@ -65,6 +67,7 @@ impl Outgoing {
             whole: 0,
             left: None,
             long: None,
+            is_fresh: false,
             ready: Vec::new(),
             sent: 0,
         }
@@ -92,6 +95,9 @@ impl Outgoing {
         let mut taken = 0;
         while taken < plain.len() && self.ready.is_empty() {
             let rest = &plain[taken..];
+            if std::mem::take(&mut self.is_fresh) {
+                numbers.note_first(rest[0]);
+            }
             if self.long.is_some() {
                 taken += self.go_on(numbers, rest)?;
                 continue;
@@ -151,6 +157,7 @@ impl Outgoing {
         }
         let at = self.whole + HEADER_BYTES - 1;
         self.gathered[at] = numbers.note_sent(number);
+        self.is_fresh = length > 0;
         if is_long {
             results.ends_with(&[], length);
             let mut long = Long::new(self.compression, HEADER_BYTES + length)?;

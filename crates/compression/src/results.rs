@@ -33,13 +33,15 @@ enum Part {
 /// How many commands that are sent ahead are taken note of.
 const ASKED_MAX: usize = 4096;
 
-/// The only commands without a reply.
-const UNANSWERED: [u8; 3] = [code::QUIT, code::STMT_SEND_LONG_DATA, code::STMT_CLOSE];
+/// Whether a command that begins with this byte has a reply.
+pub(crate) fn is_answered(first: u8) -> bool {
+    !matches!(first, code::QUIT | code::STMT_SEND_LONG_DATA | code::STMT_CLOSE)
+}
 
 impl Results {
     /// A command came that begins with this byte.
     pub(crate) fn command(&mut self, first: u8) {
-        if !UNANSWERED.contains(&first) && self.asked.len() < ASKED_MAX {
+        if is_answered(first) && self.asked.len() < ASKED_MAX {
             self.asked.push_back(matches!(first, code::QUERY | code::STMT_EXECUTE));
         }
     }

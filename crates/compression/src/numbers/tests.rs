@@ -1,4 +1,5 @@
 use io::CODEC_ROOM_BYTES;
+use wire::command::code;
 use wire::connect::Compression;
 
 use super::*;
@@ -62,6 +63,11 @@ fn heard((numbers, _): &mut Ends, compressed: u8, of: &[u8]) -> Vec<u8> {
     numbers.hear(compressed);
     numbers.recount(&mut bytes, |_| {});
     numbers_in(&bytes)
+}
+
+/// The number of the compressed packet that a command with this first byte is sent in.
+fn command(ends: &mut Ends, first: u8) -> u8 {
+    compressed(ends, &[1, 0, 0, 0, first])[0].0
 }
 
 fn ends(leg: Leg) -> Ends {
@@ -152,6 +158,38 @@ fn a_file_goes_on_behind_the_request_and_its_end_is_counted_as_by_the_one_who_se
     assert_eq!(sent(&mut numbers, &[9]), [(1, 3)]);
     assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
     assert_eq!(sent(&mut numbers, &[1]), [(1, 1)]);
+}
+
+#[test]
+fn nothing_begins_but_replies_to_commands() {
+    // behind a file, as many compressed packets as there are numbers: the result counts from 1
+    let mut numbers = ends(Leg::Server);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1], "the request");
+    sent(&mut numbers, &[2, 3]);
+    assert_eq!(heard(&mut numbers, 0, &[0]), [4]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2]), [5, 6]);
+    // behind a result of as many
+    assert_eq!(command(&mut numbers, code::QUERY), 0);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2, 3]), [1, 2, 3]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2]), [4, 5]);
+    // commands without a reply
+    for unanswered in [code::STMT_CLOSE, code::STMT_SEND_LONG_DATA] {
+        assert_eq!(command(&mut numbers, unanswered), 0);
+        assert_eq!(heard(&mut numbers, 1, &[1]), [6], "{unanswered}");
+        assert_eq!(command(&mut numbers, code::QUERY), 0);
+        assert_eq!(heard(&mut numbers, 1, &[1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]);
+    }
+}
+
+#[test]
+fn a_file_begins_behind_a_request_of_any_number() {
+    let mut numbers = ends(Leg::Server);
+    sent(&mut numbers, &[0]);
+    let result: Vec<u8> = (1..=255).chain([0]).collect();
+    assert_eq!(heard(&mut numbers, 1, &result), result);
+    assert_eq!(sent(&mut numbers, &[1, 2]), [(2, 2)]);
+    assert_eq!(heard(&mut numbers, 3, &[3]), [3]);
 }
 
 #[test]
