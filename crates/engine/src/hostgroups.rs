@@ -40,6 +40,8 @@ pub struct Attributes {
     pub pipeline_depth: Option<u32>,
     /// Whether connections are kept for warnings; `None` for what the variable says.
     pub handle_warnings: Option<u32>,
+    /// The version of the PROXY protocol in which servers are told of clients, if they are.
+    pub proxy_protocol: Option<u8>,
     /// What servers have that nobody typed.
     pub servers_defaults: ServersDefaults,
     /// How its servers share its commands.
@@ -130,6 +132,12 @@ impl Hostgroups {
         own.unwrap_or(vars.handle_warnings) == 1
     }
 
+    /// The version of the PROXY protocol in which the servers of a hostgroup are told of clients;
+    /// `None` where they are not.
+    pub fn proxy_protocol(&self, hostgroup: HostgroupId) -> Option<u8> {
+        self.find(hostgroup)?.proxy_protocol
+    }
+
     /// Which of several servers is the writer of a hostgroup that all say they take writes; `None`
     /// where all of them are.
     pub fn several_writers(&self, writer: i64) -> Option<SeveralWriters> {
@@ -172,6 +180,7 @@ fn attributes(
     let throttle = row.throttle_connections_per_sec;
     let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
     let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
+    let proxy_protocol = json::number(&row.hostgroup_settings, "proxy_protocol", 2);
     let balance = Balance::of(&row.hostgroup_settings);
     let several_writers = SeveralWriters::of(&row.hostgroup_settings);
     let servers_defaults = ServersDefaults::of(&row.servers_defaults);
@@ -184,13 +193,23 @@ fn attributes(
         connects_per_sec: number("throttle_connections_per_sec", throttle, (1, 1_000_000)),
         pipeline_depth: pipeline_depth.as_ref().ok().copied().flatten(),
         handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
+        proxy_protocol: match proxy_protocol.as_ref().ok().copied().flatten() {
+            Some(1) => Some(1),
+            Some(2) => Some(2),
+            _ => None,
+        },
         servers_defaults: servers_defaults.as_ref().copied().unwrap_or_default(),
         balance: balance.as_ref().cloned().unwrap_or_default(),
         several_writers: several_writers.as_ref().copied().unwrap_or_default(),
     };
     // what is no JSON at all is said once
-    let faults =
-        [pipeline_depth.err(), handle_warnings.err(), balance.err(), several_writers.err()];
+    let faults = [
+        pipeline_depth.err(),
+        handle_warnings.err(),
+        proxy_protocol.err(),
+        balance.err(),
+        several_writers.err(),
+    ];
     if let Some(reason) = faults.into_iter().flatten().next() {
         fault("hostgroup_settings", reason);
     }
@@ -214,7 +233,8 @@ mod tests {
             hostgroup_id: 3,
             multiplex: 0,
             free_connections_pct: 50,
-            hostgroup_settings: r#"{"pipeline_depth": 0, "handle_warnings": 1}"#.into(),
+            hostgroup_settings:
+                r#"{"pipeline_depth": 0, "handle_warnings": 1, "proxy_protocol": 2}"#.into(),
             ..HostgroupRow::default()
         };
         let plain = HostgroupRow { hostgroup_id: 4, ..HostgroupRow::default() };
@@ -228,6 +248,8 @@ mod tests {
         assert_eq!(of(3), ((false, 0), 50));
         assert_eq!(of(4), ((true, 16), 10));
         assert_eq!(of(5), ((true, 16), 10));
+        let versions = [3, 4, 5].map(|id| groups.proxy_protocol(HostgroupId(id)));
+        assert_eq!(versions, [Some(2), None, None]);
     }
 
     #[test]

@@ -14,9 +14,8 @@ use wire::result::{ReplyKind, ReplyTracker};
 use wire::{Caps, Status};
 
 use crate::backend::{BackendLogin, ServerTls};
-use crate::catalog::Part;
 use crate::holds::Holds;
-use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::link::{LinkState, ReadBy};
 use crate::redirects::Via;
 use crate::stats::Traffic;
@@ -26,7 +25,12 @@ use crate::users::Account;
 
 pub mod depth;
 pub mod history;
+mod owner;
 pub mod policy;
+mod presented;
+
+pub use owner::{InFlight, Owner, Place, Step, Upkeep};
+pub use presented::Presented;
 
 /// Who may put commands on a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,92 +69,6 @@ pub struct Held {
     /// The transaction that is open there was begun by a statement, data was changed in it, or it
     /// has a savepoint.
     pub own: bool,
-}
-
-/// A command of the proxy's own that moves a lane to a session's state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// `COM_INIT_DB` of one that every server has, because the schema of before is to be chosen
-    /// again: servers take no notice where it is the current one.
-    Leave,
-    /// `COM_INIT_DB`.
-    Schema,
-    /// A `SET` of character sets and other variables.
-    Settings,
-    /// A `SET` that puts aside what the server alone knows, takes its place, or brings it back.
-    Aside,
-    /// `SET autocommit`.
-    Autocommit,
-    /// `SET last_insert_id`.
-    InsertId,
-    /// `COM_STMT_PREPARE` of a statement that is executed next.
-    Prepare(StmtKey),
-    /// A read once more, for the warnings it leaves behind, or something to take others' away.
-    Again,
-    /// What is left of the last statement, so that the lane can be somebody else's.
-    Diagnostics,
-}
-
-/// A command of the proxy's own on a lane that no session has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Upkeep {
-    /// `COM_PING`.
-    Ping,
-    /// How long the server lets a connection be idle.
-    IdleMax,
-    /// `COM_RESET_CONNECTION`.
-    Reset,
-    /// Which schema it is in, behind a reset.
-    Schema,
-    /// `COM_INIT_DB` of that: a server stays in it, and forgets its character set.
-    SchemaAgain,
-    /// A `SET` that brings it to what it was after the login: `SET NAMES`, for servers go back to
-    /// different character sets, and what puts status flags right.
-    Names,
-    /// The operator's statement for new connections (`mysql-init_connect`).
-    InitConnect,
-    /// What it begins with, all of that done.
-    Defaults,
-    /// What there is of stored code.
-    Catalog(Part),
-    /// The end of the transaction that reading it began, on the lane of a session without
-    /// autocommit.
-    CatalogRead,
-}
-
-/// Whose reply it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// The client of a session.
-    Session(SessionId),
-    /// Nobody's but the proxy's: moving the lane for a session.
-    Step(SessionId, Step),
-    /// The proxy's, on a lane that no session has.
-    Upkeep(Upkeep),
-    /// Nobody's: it is read to its end and thrown away.
-    Nobody,
-}
-
-/// A command on its way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InFlight {
-    /// Whose reply comes back.
-    pub owner: Owner,
-    /// Which shape the reply has.
-    pub kind: ReplyKind,
-    /// How long it will take the server, in microseconds; 0 on a lane that is not shared.
-    pub cost_us: u64,
-}
-
-/// Where a session's command is on a lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Its reply comes next, or has begun.
-    Head,
-    /// Others are before it.
-    Behind,
-    /// It was not sent.
-    Gathered,
 }
 
 /// Why a shared lane takes no further command.
@@ -239,6 +157,8 @@ pub struct Lane {
     pub server: ServerRef,
     /// The place that its server sent it to, where it is not at the server's own address.
     pub via: Option<Via>,
+    /// Whose connection its server takes it for; `None` for the proxy's own.
+    pub presented: Option<Presented>,
     /// Whose login it uses.
     pub account: Arc<Account>,
     /// Capability class it was opened for.
@@ -310,6 +230,7 @@ impl Lane {
             id,
             server,
             via: None,
+            presented: None,
             account: login.account().clone(),
             class: login.class(),
             caps: Caps::NONE,
@@ -341,10 +262,11 @@ impl Lane {
         }
     }
 
-    /// The same at the place that its server sent it to, if there is one.
+    /// The same at the place that its server sent it to, if there is one, with what it tells the
+    /// server of its client.
     #[must_use]
-    pub fn sent_to(self, via: Option<Via>) -> Self {
-        Self { via, ..self }
+    pub fn sent_to(self, via: Option<Via>, presented: Option<Presented>) -> Self {
+        Self { via, presented, ..self }
     }
 
     /// Puts a command in the queue. Its bytes must go out in the same order.

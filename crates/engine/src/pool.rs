@@ -11,7 +11,7 @@ use wire::Caps;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::depth::Depth;
 use crate::lane::policy::Bounds;
-use crate::lane::{Held, Lane};
+use crate::lane::{Held, Lane, Presented};
 use crate::link::LinkState;
 use crate::slab::Slab;
 use crate::stmt::Wanted;
@@ -59,6 +59,8 @@ pub struct Need<'a> {
     pub backends_max: u32,
     /// Capability class.
     pub class: Caps,
+    /// Whose connection its server is to take it for.
+    pub presented: Option<Presented>,
     /// State to arrive at.
     pub want: &'a LinkState,
     /// Index of the server that just failed: another one is preferred, and none of its idle lanes
@@ -100,6 +102,7 @@ impl<'a> Need<'a> {
             account,
             backends_max: u32::MAX,
             class,
+            presented: None,
             want,
             avoid: None,
             held: &[],
@@ -551,6 +554,9 @@ impl PoolShard {
 /// How many steps a lane is away from a need; `None` when it can never serve it.
 pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !is_same_account(&lane.account, need.account) || lane.class != need.class {
+        return None;
+    }
+    if !Presented::is_same_client(lane.presented.as_ref(), need.presented.as_ref()) {
         return None;
     }
     let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);

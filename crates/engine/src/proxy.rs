@@ -252,9 +252,12 @@ impl Proxy {
 
     /// A dial ended: connected, or with the errno that says why not.
     pub fn on_dialed(&mut self, id: LaneId, result: Result<(), i32>) {
-        if let Err(errno) = result {
-            let errno = u32::try_from(errno).unwrap_or(0);
-            self.fail_dial(id, LastFault::Os(errno), None, false);
+        match result {
+            Ok(()) => self.present_lane(id),
+            Err(errno) => {
+                let errno = u32::try_from(errno).unwrap_or(0);
+                self.fail_dial(id, LastFault::Os(errno), None, false);
+            }
         }
         self.work_off();
     }

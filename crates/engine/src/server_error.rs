@@ -20,7 +20,7 @@ pub(crate) const NEEDS_PREPARE: u16 = 1615;
 
 /// What follows from an error's number, whatever the server was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Meaning(u8);
+pub(crate) struct Meaning(u16);
 
 impl Meaning {
     /// Nothing but that something failed.
@@ -39,9 +39,10 @@ impl Meaning {
     pub(crate) const MENDABLE: Self = Self(1 << 5);
     /// Of a statement: a schema, table, column, routine or privilege that it names is missing.
     pub(crate) const MISSING: Self = Self(1 << 6);
-
     /// Of a statement that writes: this server takes none.
     pub(crate) const READ_ONLY: Self = Self(1 << 7);
+    /// Of a login: about the address that it comes from.
+    pub(crate) const OF_ADDRESS: Self = Self(1 << 8);
 
     /// What a number means.
     pub(crate) fn of(code: u16) -> Self {
@@ -61,7 +62,7 @@ impl Meaning {
 }
 
 /// By number.
-const MEANINGS: [(u16, Meaning); 31] = [
+const MEANINGS: [(u16, Meaning); 38] = [
     (1040, Meaning::FULL),
     (1044, Meaning::FINAL.and(Meaning::OF_SESSION)),
     (1045, Meaning::FINAL),
@@ -71,6 +72,8 @@ const MEANINGS: [(u16, Meaning); 31] = [
     (1109, Meaning::MISSING),
     (1115, Meaning::OF_SESSION),
     (1128, Meaning::MISSING),
+    (1129, Meaning::OF_ADDRESS),
+    (1130, Meaning::OF_ADDRESS),
     (1142, Meaning::MISSING),
     (1143, Meaning::MISSING),
     (1146, Meaning::MISSING),
@@ -91,8 +94,13 @@ const MEANINGS: [(u16, Meaning); 31] = [
     (1836, Meaning::READ_ONLY),
     (1862, Meaning::FINAL),
     (1927, Meaning::GOING_AWAY),
+    (3118, Meaning::FINAL),
+    (3159, Meaning::FINAL),
     (3169, Meaning::GOING_AWAY),
+    (3955, Meaning::FINAL),
     (4031, Meaning::GOING_AWAY),
+    (4150, Meaning::FINAL),
+    (4151, Meaning::FINAL),
 ];
 
 #[cfg(test)]
@@ -106,7 +114,10 @@ mod tests {
             (0..=u16::MAX).filter(|code| Meaning::of(*code).is(any)).collect()
         };
         assert_eq!(of(Meaning::GOING_AWAY), [1047, 1053, 1927, 3169, 4031]);
-        assert_eq!(of(Meaning::FINAL), [1044, 1045, 1049, 1251, 1698, 1862]);
+        let accounts = [3118, 3159, 3955, 4150, 4151];
+        let finals = [&[1044, 1045, 1049, 1251, 1698, 1862][..], &accounts].concat();
+        assert_eq!(of(Meaning::FINAL), finals);
+        assert_eq!(of(Meaning::OF_ADDRESS), [1129, 1130]);
         assert_eq!(of(Meaning::FULL), [1040]);
         assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);
         assert_eq!(of(Meaning::OF_SESSION), [1044, 1049, 1115, 1231, 1273]);

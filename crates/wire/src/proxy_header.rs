@@ -67,6 +67,51 @@ impl First {
     }
 }
 
+/// Writes a header; `ends` are of one family of addresses, and `None` for a connection of nobody
+/// that has an address.
+pub fn write(version: u8, ends: Option<Ends>, out: &mut Vec<u8>) {
+    match version {
+        1 => write_text(ends, out),
+        _ => write_bytes(ends, out),
+    }
+}
+
+fn write_text(ends: Option<Ends>, out: &mut Vec<u8>) {
+    let line = match ends {
+        None => "UNKNOWN".to_owned(),
+        Some(Ends { from, to }) => {
+            let family = if from.is_ipv4() { "TCP4" } else { "TCP6" };
+            format!("{family} {} {} {} {}", from.ip(), to.ip(), from.port(), to.port())
+        }
+    };
+    out.extend_from_slice(TEXT);
+    out.extend_from_slice(line.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_bytes(ends: Option<Ends>, out: &mut Vec<u8>) {
+    let (mut told, mut command, mut family) = (Vec::new(), 0x20, 0x00);
+    if let Some(Ends { from, to }) = ends {
+        (command, family) = (0x21, if from.is_ipv4() { 0x11 } else { 0x21 });
+        for address in [from.ip(), to.ip()] {
+            match address {
+                IpAddr::V4(address) => told.extend_from_slice(&address.octets()),
+                IpAddr::V6(address) => told.extend_from_slice(&address.octets()),
+            }
+        }
+        told.extend([from.port(), to.port()].into_iter().flat_map(u16::to_be_bytes));
+    }
+    let length: u16 = match family {
+        0x11 => 12,
+        0x21 => 36,
+        _ => 0,
+    };
+    out.extend_from_slice(BYTES);
+    out.extend([command, family]);
+    out.extend(length.to_be_bytes());
+    out.append(&mut told);
+}
+
 /// Version 1, without what it begins with.
 fn of_text(rest: &[u8]) -> First {
     let max = TEXT_MAX - TEXT.len();
@@ -208,6 +253,31 @@ mod tests {
             let header = ProxyHeader { version: 2, ends: None, len: local.len() };
             assert_eq!(First::of(&local), First::Header(header), "{command:x}, {family:x}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let ends = [
+            ("192.0.2.7:40000", "198.51.100.1:3306"),
+            ("[2001:db8::7]:1", "[::]:65535"),
+            ("[::ffff:192.0.2.7]:1", "[::1]:2"),
+        ];
+        let ends = ends.map(|(from, to)| Ends {
+            from: from.parse().expect("an address"),
+            to: to.parse().expect("an address"),
+        });
+        for version in [1, 2] {
+            for ends in ends.map(Some).into_iter().chain([None]) {
+                let mut bytes = Vec::new();
+                write(version, ends, &mut bytes);
+                let len = bytes.len();
+                let header = First::Header(ProxyHeader { version, ends, len });
+                assert_eq!(First::of(&bytes), header, "{version} {ends:?}");
+            }
+        }
+        let mut line = Vec::new();
+        write(1, ends[0].into(), &mut line);
+        assert_eq!(line, b"PROXY TCP4 192.0.2.7 198.51.100.1 40000 3306\r\n");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Which lane, which server, or why none: the pool by tables.
 
+use wire::proxy_header::Ends;
+
 use super::*;
 use crate::backend::BackendLogin;
 use crate::holds::Holds;
@@ -322,6 +324,33 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     };
     assert!(joins(key, &[8, 0]));
     assert!(!joins(key, &[253, 0]) && !joins(other, &[8, 0]));
+}
+
+#[test]
+fn a_connection_that_names_a_client_serves_clients_of_that_address() {
+    let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
+    let told = |from: &str| {
+        let from = from.parse().expect("an address");
+        Presented { version: 2, ends: Some(Ends { from, to: from }) }
+    };
+    let nobody = Presented { version: 1, ends: None };
+    let (one, again, other) = (told("192.0.2.7:1"), told("192.0.2.7:2"), told("192.0.2.8:1"));
+    for (lane, wanted, fits) in [
+        (None, None, true),
+        (Some(one), Some(again), true),
+        (Some(one), Some(other), false),
+        (Some(one), None, false),
+        (None, Some(one), false),
+        (Some(nobody), Some(nobody), true),
+        (Some(nobody), Some(one), false),
+        (None, Some(nobody), false),
+    ] {
+        let id = bench.idle_lane(0, "test", Caps::NONE);
+        bench.lanes.get_mut(id).expect("it is there").presented = lane;
+        let need = Need { presented: wanted, ..need(&bench.account, &bench.want) };
+        let found = super::fits(bench.lanes.get(id).expect("it is there"), &need);
+        assert_eq!(found.is_some(), fits, "{lane:?} {wanted:?}");
+    }
 }
 
 #[test]

@@ -115,7 +115,7 @@ rows! {
         .default("''").check("JSON_VALID(hostgroup_settings) OR hostgroup_settings = ''")
         .members(&[
             "pipeline_depth", "handle_warnings", "balance", "zones", "zone_min_servers",
-            "several_writers",
+            "several_writers", "proxy_protocol",
         ]);
     /// JSON defaults of servers that are found, or empty.
     servers_defaults: String = text("servers_defaults")

@@ -74,6 +74,16 @@ impl Proxy {
             );
             lane.into_iter().for_each(Lane::check_invariants);
         }
+        let runs_on = match &session.phase {
+            Phase::Running(running) => Some(running.lane),
+            _ => None,
+        };
+        let used = session.held.iter().map(|held| held.lane).chain(runs_on);
+        let presented = used.filter_map(|lane| self.lanes.get(lane)?.presented);
+        assert!(
+            presented.into_iter().all(|it| it.client() == session.client.ip()),
+            "I-SESSION-10: servers are told of no client whose the connection is not"
+        );
         let has = |lane: LaneId| {
             let lease = self.lanes.get(lane).map(|lane| lane.lease);
             matches!(lease, Some(Lease::Exclusive(of) | Lease::Relay(of)) if of == id)

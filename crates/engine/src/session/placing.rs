@@ -5,6 +5,7 @@
 //! - `transactions`: which of several transactions is meant;
 //! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
+//! - `dialing`: a new one, and whose it tells its server to be;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
 //! - `securing`: TLS of a new one, in front of its login;
 //! - `server_login`: its login;
@@ -14,6 +15,7 @@
 
 pub(crate) mod checkout;
 pub(crate) mod destination;
+pub(crate) mod dialing;
 pub(crate) mod donation;
 pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;

@@ -22,7 +22,7 @@ use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::maintenance::defaults::QUESTION;
-use crate::session::placing::checkout::Dial;
+use crate::session::placing::dialing::Dial;
 use crate::session::replying::reply::{error_in, slice};
 use crate::topology::{LastFault, ServerRef};
 
@@ -200,6 +200,7 @@ impl Proxy {
             collation: model.collation,
             lease: Lease::Dialing(None),
             via: None,
+            presented: self.presented_as(model.presented, server.hostgroup),
         };
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         let limits = hostgroups.dial_limits(server.hostgroup, vars);

@@ -2,28 +2,18 @@
 //!
 //! Which lane fits best is `pool`; what happens on it is `run`.
 
-use core::net::SocketAddr;
-use std::sync::Arc;
-
-use wire::Caps;
-use wire::collation_table::{UTF8MB4_GENERAL_CI, find_charset_default};
-
-use crate::backend::{BackendLogin, Keys};
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
-use crate::link::Charset;
 use crate::orders::{End, Order};
 use crate::pool::queue::Before;
 use crate::pool::{self, Checkout, Choice, Need, PoolShard};
 use crate::proxy::Proxy;
-use crate::redirects::Via;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
 use crate::stats::ServerStats;
 use crate::topology::{Server, ServerRef};
-use crate::users::Account;
 
 /// How long a session without a dial of its own waits before it looks at the pool again when it is
 /// the first that waits. Lanes that come free on this worker are given at once; this is for what
@@ -156,17 +146,16 @@ impl Proxy {
             return Checkout::Wait;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Checkout::Refuse) };
-        let Some(account) = &session.account else { return Checkout::Refuse };
-        let (class, want, held) = (session.class, &session.want, session.held.as_slice());
+        let Some(any) = self.need_of(session, hostgroup) else { return Checkout::Refuse };
+        let held = session.held.as_slice();
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
         let is_paused = session.waiting().is_some_and(|it| it.paused_until_us > self.now_us);
-        let any = Need::of(hostgroup, account, class, want);
         let limits = match is_paused {
             true => any.limits,
             false => self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars),
         };
-        let backends_max = self.snapshot.backends_max(account);
+        let backends_max = self.snapshot.backends_max(any.account);
         let asker = Some(id);
         let own = session.waiting().map(|waiting| waiting.ticket);
         let queue = self.pool.queue(hostgroup);
@@ -326,87 +315,6 @@ impl Proxy {
         }
     }
 
-    /// Opens a connection with the login and the state of a session; its permit is taken already.
-    pub(crate) fn dial(
-        &mut self,
-        id: SessionId,
-        server: ServerRef,
-        lease: Lease,
-    ) -> Option<LaneId> {
-        let session = self.sessions.get(id)?;
-        let account = session.account.clone()?;
-        let collation = match session.want.charset {
-            Charset::Collation(id) => Some(id),
-            Charset::Named(name) => find_charset_default(name.as_bytes()).map(|found| found.id),
-        };
-        let collation =
-            collation.and_then(|id| u8::try_from(id).ok()).unwrap_or(UTF8MB4_GENERAL_CI);
-        let (class, schema) = (session.class, session.want.schema.clone());
-        let via = None;
-        Some(self.open_lane(Dial { server, account, class, schema, collation, lease, via }))
-    }
-
-    /// Makes a lane and orders its socket.
-    pub(crate) fn open_lane(&mut self, dial: Dial) -> LaneId {
-        let now_us = self.now_us;
-        let via = match dial.lease {
-            Lease::Errand(_) => dial.via.clone(),
-            _ => self.place_of(&dial.server, &dial.account),
-        };
-        let login = self.login_for(&dial, via.as_ref());
-        let (server, lease, at) = (dial.server, dial.lease, via.as_ref().map(|via| via.addr));
-        let to = server.clone();
-        let id = self
-            .lanes
-            .insert_with(|id| Lane::dialing(id, server, login, lease, now_us).sent_to(via));
-        if let Some(counters) = self.server_stats.of(to.index) {
-            counters.open += 1;
-        }
-        to.gauge.begin_dial();
-        to.group.pace.note(now_us);
-        note_used(&self.pool, &mut self.server_stats, &to);
-        self.order_dial(id, to, at);
-        id
-    }
-
-    /// Orders the socket of a lane, and the end of its time.
-    pub(crate) fn order_dial(&mut self, id: LaneId, server: ServerRef, at: Option<SocketAddr>) {
-        self.orders.push(Order::Dial { lane: id, server, at });
-        let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
-        self.orders.push(Order::Deadline { end: End::Lane(id), at });
-    }
-
-    /// The login of a lane that is dialed, at the place that the server sent it to if there is one.
-    pub(crate) fn login_for(&self, dial: &Dial, via: Option<&Via>) -> BackendLogin {
-        let Dial { account, class, schema, collation, lease, .. } = dial;
-        let secure = dial.server.is_local_socket() && via.is_none();
-        let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure);
-        let login = if self.is_told_changes(*lease) { login } else { login.untracked() };
-        let login = if dial.server.use_ssl && !secure { login.in_tls() } else { login };
-        let login = if dial.server.compresses { login.compressed() } else { login };
-        let keys = Keys::of_vars(&self.snapshot.vars);
-        match via {
-            None => login.trusting(keys),
-            Some(via) => {
-                let (user, mark) = (via.target.user.clone(), self.offer.key.mark());
-                login.trusting(keys.of_elsewhere()).sent_to(user, mark)
-            }
-        }
-    }
-
-    /// Whether a lane's server is to tell what changes in its session: a client that has the lane
-    /// for good gets all that comes, so only what it asked for may come.
-    fn is_told_changes(&self, lease: Lease) -> bool {
-        match lease {
-            Lease::Relay(id) => {
-                let session = self.sessions.get(id);
-                session.is_some_and(|session| session.caps.contains(Caps::SESSION_TRACK))
-            }
-            Lease::Errand(_) => false,
-            _ => true,
-        }
-    }
-
     /// Gives a free lane to a session that runs its command on it.
     pub(crate) fn run_on_free(&mut self, id: SessionId, lane: LaneId, job: Job) {
         let mut is_asked = false;
@@ -556,7 +464,7 @@ impl Proxy {
 }
 
 /// One more connection to a server is in use.
-fn note_used(pool: &PoolShard, stats: &mut ServerStats, server: &Server) {
+pub(super) fn note_used(pool: &PoolShard, stats: &mut ServerStats, server: &Server) {
     let idle = pool.idle_of(server).len();
     if let Some(counters) = stats.of(server.index) {
         counters.note_used(idle);
@@ -566,18 +474,6 @@ fn note_used(pool: &PoolShard, stats: &mut ServerStats, server: &Server) {
 /// How long somebody pauses before the next look, of so many who wait for a hostgroup.
 fn look_again_us(waiting: usize) -> u64 {
     LOOK_AGAIN_US * (waiting / LOOKERS).max(1) as u64
-}
-
-/// What a dial needs to know.
-pub(crate) struct Dial {
-    pub server: ServerRef,
-    pub account: Arc<Account>,
-    pub class: Caps,
-    pub schema: Option<Arc<[u8]>>,
-    pub collation: u8,
-    pub lease: Lease,
-    /// Where an errand goes; any other lane goes where its server sends it.
-    pub via: Option<Via>,
 }
 
 #[cfg(test)]

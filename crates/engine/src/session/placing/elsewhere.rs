@@ -21,7 +21,7 @@ use crate::proxy::Proxy;
 use crate::redirects::{Heard, Login, Via};
 use crate::report::LogEvent;
 use crate::server_error::Meaning;
-use crate::session::placing::checkout::Dial;
+use crate::session::placing::dialing::Dial;
 use crate::topology::{LastFault, ServerRef};
 use crate::users::Account;
 
@@ -163,13 +163,16 @@ impl Proxy {
             collation: lane.collation,
             lease,
             via: None,
+            presented: lane.presented,
         };
         let login = self.login_for(&dial, None);
         if open {
             self.orders.push(Order::Close(End::Lane(id)));
         }
         if let Some(lane) = self.lanes.get_mut(id) {
-            *lane = Lane::dialing(id, server.clone(), login, lease, now_us);
+            let presented = lane.presented;
+            let again = Lane::dialing(id, server.clone(), login, lease, now_us);
+            *lane = again.sent_to(None, presented);
         }
         self.order_dial(id, server, None);
     }

@@ -2,9 +2,9 @@
 
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
-use crate::lane::Lease;
+use crate::lane::{Lane, Lease};
 use crate::orders::{End, Order};
-use crate::pool::{self, Need};
+use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::server_error::Meaning;
@@ -39,7 +39,7 @@ impl Proxy {
             .unwrap_or_else(|| error::cannot_connect(&server.to_string(), &fault.to_string()));
         let text = error.message.as_bytes();
         self.note_server_error(id, (&server, &lane.account), error.code, text);
-        let refused = said.as_ref().filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION));
+        let refused = said.as_ref().filter(|said| is_about_session(said, &lane));
         if refused.is_none() {
             self.stats.lanes_failed += 1;
             if let Some(counters) = self.server_stats.of(server.index) {
@@ -97,10 +97,8 @@ impl Proxy {
     /// would, and the session is told instead of dialing for ever.
     pub(crate) fn refuse_misfit(&mut self, id: SessionId, lane_id: LaneId) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let (Some(account), Some(lane)) = (&session.account, self.lanes.get(lane_id)) else {
-            return;
-        };
-        let need = Need::of(lane.server.hostgroup, account, session.class, &session.want);
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(need) = self.need_of(session, lane.server.hostgroup) else { return };
         if pool::fits(lane, &need).is_some() {
             return;
         }
@@ -191,6 +189,14 @@ impl Proxy {
             .iter()
             .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
     }
+}
+
+/// Whether a server refuses what the session asks for, or the address that it was told of. MariaDB
+/// says so by the same number where it is the proxy from which it takes no header.
+fn is_about_session(said: &SqlError, lane: &Lane) -> bool {
+    let meaning = Meaning::of(said.code);
+    let is_told = lane.presented.is_some() && !said.message.starts_with("Proxy header");
+    meaning.is(Meaning::OF_SESSION) || is_told && meaning.is(Meaning::OF_ADDRESS)
 }
 
 /// How long it takes from a failed attempt to connect to the next one, after so many: where the

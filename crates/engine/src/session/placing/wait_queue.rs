@@ -94,9 +94,7 @@ impl Proxy {
     /// Whether a shared lane has room for the command of a session that waits.
     fn room_on(&self, lane: &Lane, id: SessionId) -> Room {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Room::Never) };
-        let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
-            return Room::Never;
-        };
+        let Some(waiting) = session.waiting() else { return Room::Never };
         let job = &waiting.job;
         let Some((bounds, cost_us)) = self.share_of(job) else { return Room::Never };
         let server = &lane.server;
@@ -109,7 +107,7 @@ impl Proxy {
         if !self.lag_limit(job).admits(server) {
             return Room::Never;
         }
-        let any = Need::of(job.hostgroup, account, session.class, &session.want);
+        let Some(any) = self.need_of(session, job.hostgroup) else { return Room::Never };
         let (untraced, stmt) = (session.reads_unset_variable(job), session.wanted_by(job));
         let need = Need { untraced, stmt, ..any };
         pool::room(lane, &need, &bounds, cost_us)
@@ -247,14 +245,12 @@ impl Proxy {
     /// Whether a free lane fits a session that waits.
     fn serves(&self, lane: &Lane, waiter: SessionId) -> bool {
         let Some(session) = self.sessions.get(waiter) else { return false };
-        let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
-            return false;
-        };
+        let Some(waiting) = session.waiting() else { return false };
         if !self.lag_limit(&waiting.job).admits(&lane.server) {
             return false;
         }
         let untraced = session.reads_unset_variable(&waiting.job);
-        let any = Need::of(lane.server.hostgroup, account, session.class, &session.want);
+        let Some(any) = self.need_of(session, lane.server.hostgroup) else { return false };
         pool::fits(lane, &Need { fresh: waiting.job.fresh, untraced, ..any }).is_some()
     }
 

@@ -14,7 +14,7 @@ use crate::orders::End;
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::server_error::{INTERRUPTED, Meaning};
-use crate::session::placing::checkout::Dial;
+use crate::session::placing::dialing::Dial;
 use crate::session::{Phase, Running, What};
 
 /// Why a running query is being ended.
@@ -119,6 +119,7 @@ impl Proxy {
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             lease: Lease::Errand(lane.greeted.thread_id),
             via: lane.via.clone(),
+            presented: lane.presented,
         };
         // a kill must get through when the server is full for queries: it needs no permit
         pool::force_permits(&lane.server, &lane.account);

@@ -78,12 +78,10 @@ impl Proxy {
             return Opening::Later;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
-        let Some(account) = &session.account else { return Opening::Nowhere };
-        let (class, want) = (session.class, &session.want);
+        let Some(any) = self.need_of(session, hostgroup) else { return Opening::Nowhere };
         let avoid = session.relay.avoid;
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let backends_max = self.snapshot.backends_max(account);
-        let any = Need::of(hostgroup, account, class, want);
+        let backends_max = self.snapshot.backends_max(any.account);
         let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
         let need = Need { avoid, limits, backends_max, choice: choice.as_ref(), ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);

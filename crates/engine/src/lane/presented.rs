@@ -1,0 +1,31 @@
+//! What a connection tells its server of the client that it is opened for.
+
+use core::net::IpAddr;
+
+use wire::proxy_header::Ends;
+
+/// A header of the PROXY protocol. A connection with one is used for clients of that address alone:
+/// the server looks at it for who may log in, and shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Presented {
+    /// The version of the protocol, 1 or 2.
+    pub version: u8,
+    /// Both ends of the client's connection; `None` for a client without an address.
+    pub ends: Option<Ends>,
+}
+
+impl Presented {
+    /// Whether both name the same client, or neither is there.
+    #[inline]
+    pub fn is_same_client(one: Option<&Self>, other: Option<&Self>) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (one, other) => one.map(Self::client) == other.map(Self::client),
+        }
+    }
+
+    /// The client's address, without its port.
+    pub fn client(&self) -> Option<IpAddr> {
+        self.ends.map(|ends| ends.from.ip())
+    }
+}
