@@ -1,7 +1,8 @@
 //! The loop: one turn after another of waiting, delivering and flushing.
 //!
 //! ```text
-//! turn:  wait → events → codecs → timers → mail → offers ⇄ ends → on_turn_end → flush → ends
+//! turn:  wait → events → codecs → held sends → timers → mail → offers ⇄ ends → on_turn_end
+//!        → flush → ends
 //! ```
 //!
 //! Work that a callback causes for later is bounded a turn; what is left makes the next turn not
@@ -12,6 +13,7 @@ mod dispatch;
 mod edge;
 mod options;
 mod output;
+mod pacing;
 mod service;
 
 pub use edge::{Detached, Edge};
@@ -97,6 +99,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
         self.events = events;
         self.go_on_decoding(decoding);
+        self.send_held();
         self.fire_timers();
         self.hand_over_mail();
         self.settle();
@@ -151,8 +154,9 @@ impl<D: Driver, S: Service> Loop<D, S> {
     /// The moment by which the next turn has to come even if nothing happens.
     pub(crate) fn due_at(&self) -> Option<Micros> {
         let closing = self.edge.closing.front().map(|&(at, _)| at);
-        let moments = [self.edge.timers.earliest(), closing, self.edge.accept_retry_at()];
-        moments.into_iter().flatten().min()
+        let timers = [self.edge.timers.earliest(), self.edge.held.earliest()];
+        let moments = timers.into_iter().chain([closing, self.edge.accept_retry_at()]);
+        moments.flatten().min()
     }
 
     fn waits_until(&self, max_wait: Option<Micros>) -> Option<Micros> {

@@ -7,6 +7,7 @@ use crate::addr::Failure;
 use crate::buffer::{Buffer, BufferPool};
 use crate::codec::Coded;
 use crate::driver::Interest;
+use crate::micros::Micros;
 
 /// A socket of a loop: slot and generation, so that a name is never valid for two sockets.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,12 +77,18 @@ pub(crate) struct Socket<H> {
     pub(crate) paused: bool,
     /// The system took less than it was given; wait until it is writable.
     pub(crate) blocked: bool,
+    /// It was accepted, so that it is not sent more than [`crate::Options::bytes_per_s_max`].
+    pub(crate) is_paced: bool,
+    /// Blocked until its time comes, whatever the system would take.
+    pub(crate) is_held: bool,
     /// Listed for the flush at the end of the turn.
     pub(crate) dirty: bool,
     /// Listed for another offer of its unconsumed bytes.
     pub(crate) offered: bool,
     /// The other side sends nothing more, and the system is asked for nothing more.
     pub(crate) ended: bool,
+    /// When it may be sent more, if it is paced.
+    pub(crate) free_at: Micros,
     /// Received, not consumed.
     pub(crate) input: Buffer,
     /// Sent by the service, not yet taken by the system.
@@ -98,6 +105,9 @@ impl<H> Socket<H> {
             interest,
             paused: false,
             blocked: false,
+            is_paced: false,
+            is_held: false,
+            free_at: Micros(0),
             dirty: false,
             offered: false,
             ended: false,

@@ -483,9 +483,14 @@ impl State {
     }
 }
 
-/// Bytes of a reply that may wait for a slow client before its server is not read from.
+/// Bytes of a reply that may wait for a slow client before its server is not read from: a share of
+/// what a client gets in a second, where that is limited and such a share is told.
 pub(crate) fn backlog_max(vars: &Vars) -> usize {
-    (vars.threshold_resultset_size as usize).min(BACKLOG_BYTES_MAX)
+    let most = (vars.threshold_resultset_size as usize).min(BACKLOG_BYTES_MAX);
+    match (vars.bytes_per_s_to_client, vars.ratio_server_to_client) {
+        (0, _) | (_, 0) => most,
+        (rate, pct) => most.min((u64::from(rate) * u64::from(pct) / 100) as usize),
+    }
 }
 
 /// Where the servers of `after` are that are not in `before`, by their numbers: where they are in

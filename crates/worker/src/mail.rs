@@ -132,6 +132,7 @@ impl Worker {
                 self.outside.addresses = addresses;
                 self.backlog_max = backlog_max;
                 io.keep_alive(snapshot.vars.keepalive_s());
+                io.limit_rate(snapshot.vars.bytes_per_s_to_client);
                 let _ = self.take_over(&snapshot).map(tell);
             }
             Mail::Acceptor(acceptor) => self.secure_with(acceptor),

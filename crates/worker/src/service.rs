@@ -38,7 +38,9 @@ impl Worker {
     /// Sets off what happens without any event; once, before the loop runs.
     pub fn start<D: Driver>(&mut self, io: &mut Edge<D>) {
         io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
-        io.keep_alive(self.proxy.snapshot().vars.keepalive_s());
+        let vars = &self.proxy.snapshot().vars;
+        io.keep_alive(vars.keepalive_s());
+        io.limit_rate(vars.bytes_per_s_to_client);
     }
 
     fn at<D: Driver>(&mut self, io: &Edge<D>) {

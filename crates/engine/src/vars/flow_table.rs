@@ -28,16 +28,19 @@ pub(super) const ROWS: &[Variable] = &[
         "throttle_max_bytes_per_second_to_client",
         int(0, 2_147_483_647),
         "0",
-        "Bytes a client gets in a second; 0 sets no limit.",
+        "Bytes a client is sent in a second at most, after compression and TLS; 0 sets no limit.",
     )
-    .unit(Unit::Bytes),
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
     mysql(
         "throttle_ratio_server_to_client",
         int(0, 100),
         "0",
-        "Share of that rate at which servers are read.",
+        "Share of a second's bytes that may wait for a client before its server is made to wait; 0 \
+         leaves that to `mysql-threshold_resultset_size`.",
     )
-    .unit(Unit::Percent),
+    .unit(Unit::Percent)
+    .acts(Effect::AtOnce),
     mysql(
         "sessions_sort",
         Kind::Bool,

@@ -36,7 +36,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-auto_increment_delay"],
         "LAST_INSERT_ID() is right on every connection, so none has to be kept for it",
     ),
-    (&["mysql-throttle_max_bytes", "mysql-throttle_ratio"], "bytes to clients are not limited yet"),
     (
         &["mysql-connpoll_reset", "mysql-reset_connection"],
         "a connection is reset at once, before it is shared",

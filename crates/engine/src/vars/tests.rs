@@ -152,10 +152,7 @@ fn a_variable_without_effect_has_a_reason() {
         assert!(all().any(|row| is_its(&row)), "{beginning} is the reason of nothing");
     }
     let reason = |name| find(name).and_then(Variable::idle_reason);
-    assert_eq!(
-        reason("mysql-throttle_ratio_server_to_client"),
-        Some("bytes to clients are not limited yet")
-    );
+    assert_eq!(reason("mysql-stacksize"), Some("the default stack is enough"));
     assert_eq!(reason("mysql-threads"), None);
 }
 

@@ -231,6 +231,11 @@ vars! {
     client_host_cache_size: u32 = "mysql-client_host_cache_size",
     /// Failures after which a remembered client address is turned away; 0 for never.
     client_host_error_counts: u32 = "mysql-client_host_error_counts",
+    /// Bytes in a second that each client is sent at most; 0 for no limit.
+    bytes_per_s_to_client: u32 = "mysql-throttle_max_bytes_per_second_to_client",
+    /// Share of that which may wait for a client before its server is not read from, in percent; 0
+    /// for the general bound.
+    ratio_server_to_client: u32 = "mysql-throttle_ratio_server_to_client",
     /// Whether the system asks ends of TCP connections that are silent whether they are there.
     use_tcp_keepalive: bool = "mysql-use_tcp_keepalive",
     /// After how many seconds it first does; 0 as it likes.

@@ -66,7 +66,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
             }
             return;
         }
-        if writable && socket.blocked && self.edge.unblock(sock) {
+        if writable && socket.blocked && !socket.is_held && self.edge.unblock(sock) {
             self.service.on_drained(&mut self.edge, sock);
         }
         if readable {

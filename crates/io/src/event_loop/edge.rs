@@ -30,6 +30,8 @@ pub struct Edge<D: Driver> {
     pub(super) sockets: Table<D::Handle>,
     pub(super) pool: BufferPool,
     pub(super) timers: Timers,
+    /// When sockets may be sent more that are held back.
+    pub(super) held: Timers,
     /// Sockets with queued bytes, flushed at the end of the turn.
     pub(super) dirty: Vec<Sock>,
     /// Sockets whose kept bytes are to be offered again.
@@ -67,6 +69,7 @@ impl<D: Driver> Edge<D> {
             sockets: Table::new(),
             pool: BufferPool::new(options.pooled_bytes_max),
             timers: Timers::default(),
+            held: Timers::default(),
             dirty: Vec::new(),
             offers: Vec::new(),
             decoding: Vec::new(),
@@ -92,6 +95,12 @@ impl<D: Driver> Edge<D> {
         self.options.keepalive_s = seconds;
     }
 
+    /// From now on accepted sockets are sent so many bytes in a second at most, as
+    /// [`crate::Options::bytes_per_s_max`] says.
+    pub fn limit_rate(&mut self, bytes_per_s: u32) {
+        self.options.bytes_per_s_max = bytes_per_s;
+    }
+
     /// Starts a connection; [`crate::Service::on_connected`] tells how it ended. Sends before that
     /// are kept. A connect that fails at once fails here and nothing follows.
     pub fn connect(&mut self, to: &Addr) -> Result<Sock, Failure> {
@@ -115,6 +124,7 @@ impl<D: Driver> Edge<D> {
     /// Closes at once; nothing more is reported. What was queued is sent, but what the system does
     /// not take is dropped.
     pub fn close(&mut self, sock: Sock) {
+        self.let_loose(sock);
         self.flush(sock);
         self.say_farewell(sock);
         let Some(mut socket) = self.sockets.remove(sock) else { return };
@@ -318,7 +328,8 @@ impl<D: Driver> Edge<D> {
     /// Registers a freshly accepted socket; `None` when it could not be watched and is closed.
     pub(super) fn adopt(&mut self, handle: D::Handle, from: &Addr) -> Option<Sock> {
         self.driver.tune(&handle, from, self.options.keepalive_s);
-        let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
+        let socket = Socket::new(handle, Phase::Open, Interest::NONE);
+        let sock = self.sockets.insert(Socket { is_paced: true, ..socket });
         if self.watch(sock, Interest::READ).is_err() {
             self.stats.accept_failures += 1;
             self.close(sock);

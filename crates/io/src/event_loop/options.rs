@@ -10,6 +10,8 @@ pub struct Options {
     /// Seconds of silence after which the system asks whether the other end of a TCP socket is
     /// there; 0 for its own, `None` for never.
     pub keepalive_s: Option<u32>,
+    /// Bytes in a second that each accepted socket is sent at most; 0 for no limit.
+    pub bytes_per_s_max: u32,
     /// The most messages waiting in the mailbox.
     pub mailbox_capacity: usize,
     /// The most messages handed over in a turn.
@@ -24,6 +26,7 @@ impl Default for Options {
             recv_buffer_bytes: 64 * 1024,
             accept_burst: 64,
             keepalive_s: None,
+            bytes_per_s_max: 0,
             mailbox_capacity: 65_536,
             mail_burst: 256,
             pooled_bytes_max: 2 * 1024 * 1024,
@@ -50,6 +53,8 @@ pub struct LoopStats {
     pub bytes_out: u64,
     /// Sends that left a backlog.
     pub sends_blocked: u64,
+    /// Sends that waited for their time, as [`Options::bytes_per_s_max`] says.
+    pub sends_paced: u64,
     /// Connections accepted.
     pub accepts: u64,
     /// Accepts that failed for want of descriptors or memory, or sockets that could not be watched.

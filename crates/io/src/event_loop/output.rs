@@ -73,6 +73,8 @@ impl<D: Driver> Edge<D> {
         }
         socket.phase = Phase::Draining;
         socket.paused = false;
+        self.let_loose(sock);
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
         socket.input.clear(&mut self.pool);
         let to = Interest { read: !socket.ended, ..socket.interest };
         self.watch_or_fail(sock, to);
@@ -198,6 +200,9 @@ impl<D: Driver> Edge<D> {
     /// Sends the outgoing buffer and then `parts`; keeps what is not taken.
     pub(super) fn send_now(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
+        if self.options.bytes_per_s_max > 0 && socket.is_paced {
+            return self.send_paced(sock, parts);
+        }
         let pending = socket.output.len();
         let sent = if pending == 0 {
             if parts.iter().all(|part| part.is_empty()) {

@@ -5,6 +5,7 @@ pub mod closing;
 pub mod coding;
 pub mod flow;
 pub mod masked;
+pub mod pacing;
 pub mod recorder;
 pub mod talking;
 pub mod waking;
@@ -49,6 +50,9 @@ macro_rules! every_scenario {
             closing::the_end_of_a_paused_socket_waits_for_its_bytes,
             closing::a_socket_that_fails_to_send_is_reported_gone_once,
             closing::names_of_closed_sockets_are_never_reused,
+            pacing::an_accepted_socket_is_sent_no_more_than_its_rate,
+            pacing::a_socket_that_closes_has_no_time_to_lose,
+            pacing::a_limit_that_is_lifted_holds_for_what_waits,
             waking::timers_fire_in_order_and_not_early,
             waking::mail_is_delivered_in_order,
             waking::paused_accepting_leaves_connections_waiting,
