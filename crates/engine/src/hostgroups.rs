@@ -75,6 +75,8 @@ impl ServersDefaults {
 #[derive(Default, Debug)]
 pub struct Hostgroups {
     by_id: BTreeMap<HostgroupId, Attributes>,
+    /// Whether any of them tells its servers of clients.
+    tells_clients: bool,
 }
 
 impl Hostgroups {
@@ -93,7 +95,11 @@ impl Hostgroups {
                 faults.push(ConfigFault { table: TABLE, row: Some(at), column, reason });
             }
         }
-        if faults.is_empty() { Ok(Self { by_id }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let tells_clients = by_id.values().any(|own| own.proxy_protocol.is_some());
+        Ok(Self { by_id, tells_clients })
     }
 
     /// What holds for a hostgroup; `None` for one without a row.
@@ -134,7 +140,12 @@ impl Hostgroups {
 
     /// The version of the PROXY protocol in which the servers of a hostgroup are told of clients;
     /// `None` where they are not.
+    #[inline]
     pub fn proxy_protocol(&self, hostgroup: HostgroupId) -> Option<u8> {
+        // each command asks
+        if !self.tells_clients {
+            return None;
+        }
         self.find(hostgroup)?.proxy_protocol
     }
 

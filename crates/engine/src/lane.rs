@@ -158,7 +158,7 @@ pub struct Lane {
     /// The place that its server sent it to, where it is not at the server's own address.
     pub via: Option<Via>,
     /// Whose connection its server takes it for; `None` for the proxy's own.
-    pub presented: Option<Presented>,
+    pub presented: Option<Box<Presented>>,
     /// Whose login it uses.
     pub account: Arc<Account>,
     /// Capability class it was opened for.
@@ -265,7 +265,7 @@ impl Lane {
     /// The same at the place that its server sent it to, if there is one, with what it tells the
     /// server of its client.
     #[must_use]
-    pub fn sent_to(self, via: Option<Via>, presented: Option<Presented>) -> Self {
+    pub fn sent_to(self, via: Option<Via>, presented: Option<Box<Presented>>) -> Self {
         Self { via, presented, ..self }
     }
 

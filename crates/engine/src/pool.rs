@@ -3,6 +3,7 @@
 //! The pool owns no connection; it knows which lanes are idle and which sessions wait. A lane
 //! changes hands only by being given: to the first waiter it fits, else to the idle ones.
 
+use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,8 +60,8 @@ pub struct Need<'a> {
     pub backends_max: u32,
     /// Capability class.
     pub class: Caps,
-    /// Whose connection its server is to take it for.
-    pub presented: Option<Presented>,
+    /// The address of the client that its server is told of, if that is told of any.
+    pub client: Option<Option<IpAddr>>,
     /// State to arrive at.
     pub want: &'a LinkState,
     /// Index of the server that just failed: another one is preferred, and none of its idle lanes
@@ -102,7 +103,7 @@ impl<'a> Need<'a> {
             account,
             backends_max: u32::MAX,
             class,
-            presented: None,
+            client: None,
             want,
             avoid: None,
             held: &[],
@@ -556,7 +557,7 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !is_same_account(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
-    if !Presented::is_same_client(lane.presented.as_ref(), need.presented.as_ref()) {
+    if !Presented::is_right(lane.presented.as_deref(), need.client) {
         return None;
     }
     let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);

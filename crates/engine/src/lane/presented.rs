@@ -15,12 +15,12 @@ pub struct Presented {
 }
 
 impl Presented {
-    /// Whether both name the same client, or neither is there.
+    /// Whether a connection tells what it is to: nothing, or a client of this address.
     #[inline]
-    pub fn is_same_client(one: Option<&Self>, other: Option<&Self>) -> bool {
-        match (one, other) {
+    pub fn is_right(told: Option<&Self>, wanted: Option<Option<IpAddr>>) -> bool {
+        match (told, wanted) {
             (None, None) => true,
-            (one, other) => one.map(Self::client) == other.map(Self::client),
+            (told, wanted) => told.map(Self::client) == wanted,
         }
     }
 

@@ -346,8 +346,11 @@ fn a_connection_that_names_a_client_serves_clients_of_that_address() {
         (None, Some(nobody), false),
     ] {
         let id = bench.idle_lane(0, "test", Caps::NONE);
-        bench.lanes.get_mut(id).expect("it is there").presented = lane;
-        let need = Need { presented: wanted, ..need(&bench.account, &bench.want) };
+        bench.lanes.get_mut(id).expect("it is there").presented = lane.map(Box::new);
+        let need = Need {
+            client: wanted.map(|it: Presented| it.client()),
+            ..need(&bench.account, &bench.want)
+        };
         let found = super::fits(bench.lanes.get(id).expect("it is there"), &need);
         assert_eq!(found.is_some(), fits, "{lane:?} {wanted:?}");
     }

@@ -79,7 +79,7 @@ impl Proxy {
             _ => None,
         };
         let used = session.held.iter().map(|held| held.lane).chain(runs_on);
-        let presented = used.filter_map(|lane| self.lanes.get(lane)?.presented);
+        let presented = used.filter_map(|lane| self.lanes.get(lane)?.presented.as_deref());
         assert!(
             presented.into_iter().all(|it| it.client() == session.client.ip()),
             "I-SESSION-10: servers are told of no client whose the connection is not"

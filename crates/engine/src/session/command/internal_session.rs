@@ -211,7 +211,7 @@ fn backend(held: &Held, lane: &Lane) -> Json {
         ("no_backslash_escapes", Json::Bool(state.modes().no_backslash_escapes)),
         ("mysql", mysql),
     ]);
-    if let Some(client) = lane.presented.and_then(|presented| presented.ends) {
+    if let Some(client) = lane.presented.as_ref().and_then(|presented| presented.ends) {
         conn.push(("presented_for", text(&client.from.to_string())));
     }
     if let Some(tls) = &lane.tls {

@@ -200,7 +200,7 @@ impl Proxy {
             collation: model.collation,
             lease: Lease::Dialing(None),
             via: None,
-            presented: self.presented_as(model.presented, server.hostgroup),
+            presented: self.presented_as(model.presented.as_deref(), server.hostgroup),
         };
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         let limits = hostgroups.dial_limits(server.hostgroup, vars);

@@ -84,40 +84,38 @@ impl Proxy {
 
     /// A lane's socket stands: its server is told whose connection it is, if it is to know.
     pub(crate) fn present_lane(&mut self, id: LaneId) {
-        let Some(presented) = self.lanes.get(id).and_then(|lane| lane.presented) else { return };
-        let Presented { version, ends } = presented;
+        let presented = self.lanes.get(id).and_then(|lane| lane.presented.as_deref());
+        let Some(&Presented { version, ends }) = presented else { return };
         self.orders.send(End::Lane(id), |out| proxy_header::write(version, ends, out));
     }
 
     /// What connections to a hostgroup tell their servers for a session; `None` for nothing.
-    pub(crate) fn presented_by(
-        &self,
-        session: &Session,
-        hostgroup: HostgroupId,
-    ) -> Option<Presented> {
+    fn presented_by(&self, session: &Session, hostgroup: HostgroupId) -> Option<Box<Presented>> {
         let version = self.snapshot.hostgroups.proxy_protocol(hostgroup)?;
-        Some(Presented { version, ends: ends_of(&session.client) })
+        Some(Box::new(Presented { version, ends: ends_of(&session.client) }))
     }
 
     /// What connections to a hostgroup tell their servers that are opened as another one was.
     pub(crate) fn presented_as(
         &self,
-        model: Option<Presented>,
+        model: Option<&Presented>,
         hostgroup: HostgroupId,
-    ) -> Option<Presented> {
+    ) -> Option<Box<Presented>> {
         let version = self.snapshot.hostgroups.proxy_protocol(hostgroup)?;
-        Some(Presented { version, ends: model.and_then(|model| model.ends) })
+        Some(Box::new(Presented { version, ends: model.and_then(|model| model.ends) }))
     }
 
     /// What a session's command needs at least of a lane.
+    #[inline]
     pub(crate) fn need_of<'a>(
         &self,
         session: &'a Session,
         hostgroup: HostgroupId,
     ) -> Option<Need<'a>> {
         let account = session.account.as_ref()?;
-        let presented = self.presented_by(session, hostgroup);
-        Some(Need { presented, ..Need::of(hostgroup, account, session.class, &session.want) })
+        let tells = self.snapshot.hostgroups.proxy_protocol(hostgroup).is_some();
+        let client = tells.then(|| session.client.ip());
+        Some(Need { client, ..Need::of(hostgroup, account, session.class, &session.want) })
     }
 
     /// The login of a lane that is dialed, at the place that the server sent it to if there is one.
@@ -183,5 +181,5 @@ pub(crate) struct Dial {
     /// Where an errand goes; any other lane goes where its server sends it.
     pub via: Option<Via>,
     /// Whose connection it is to be.
-    pub presented: Option<Presented>,
+    pub presented: Option<Box<Presented>>,
 }

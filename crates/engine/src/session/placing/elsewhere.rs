@@ -163,14 +163,14 @@ impl Proxy {
             collation: lane.collation,
             lease,
             via: None,
-            presented: lane.presented,
+            presented: lane.presented.clone(),
         };
         let login = self.login_for(&dial, None);
         if open {
             self.orders.push(Order::Close(End::Lane(id)));
         }
         if let Some(lane) = self.lanes.get_mut(id) {
-            let presented = lane.presented;
+            let presented = lane.presented.take();
             let again = Lane::dialing(id, server.clone(), login, lease, now_us);
             *lane = again.sent_to(None, presented);
         }

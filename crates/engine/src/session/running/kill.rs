@@ -119,7 +119,7 @@ impl Proxy {
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             lease: Lease::Errand(lane.greeted.thread_id),
             via: lane.via.clone(),
-            presented: lane.presented,
+            presented: lane.presented.clone(),
         };
         // a kill must get through when the server is full for queries: it needs no permit
         pool::force_permits(&lane.server, &lane.account);
