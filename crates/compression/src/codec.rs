@@ -183,6 +183,10 @@ impl Codec for Packets {
             Within::Stored(_) | Within::Packed(_) => StreamEnd::Awaited,
         }
     }
+
+    fn has_more(&self) -> bool {
+        matches!(&self.within, Within::Packed(packet) if packet.packed == 0)
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,19 @@
 //! check no numbers, and give some that go astray (behind the first of several results, behind a
 //! file): whoever is not compressed would stumble over these, so they are counted here anew.
 //!
-//! What belongs together is told by the numbers, and by how many commands a server has to answer: a
-//! reply begins only where one is due. A command that is sent ahead, beside a reply whose packets
-//! come to 256 just then, is the one thing that can be mistaken: the compressed packets of that
-//! reply count from 1 again. Clients that check these numbers send none ahead.
+//! What belongs together is told by the numbers, and by how many commands are to be answered: a
+//! reply begins only where one is due. What is sent behind the request for a file is that file,
+//! whatever its numbers come to. A command that is sent ahead, beside a reply whose packets come to
+//! 256 just then, is the one thing that can be mistaken: the compressed packets of that reply count
+//! from 1 again. Clients that check these numbers send none ahead.
 
+use std::collections::VecDeque;
+
+use wire::command::code;
 use wire::frame;
+use wire::reply::ErrPacket;
 
-use crate::results::is_answered;
+use crate::results::{FILE_REQUEST, is_answered};
 
 /// What is at the other end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,15 +37,17 @@ impl Leg {
             Self::Server => 0,
         }
     }
-
-    /// The number with which begins what that end sends.
-    const fn first_heard(self) -> u8 {
-        1 - self.first_sent()
-    }
 }
 
 /// The header of a packet that is not compressed.
 pub(crate) const HEADER_BYTES: usize = 4;
+
+/// How much is looked at of what a packet contains.
+const FIRST_BYTES: usize = 3;
+/// An event of a binary log that its replica is to acknowledge begins with this.
+const ACKNOWLEDGED: [u8; FIRST_BYTES] = [0, ACKNOWLEDGEMENT, 1];
+/// With this begins what a replica says to that, which is no command.
+const ACKNOWLEDGEMENT: u8 = 0xef;
 
 /// Where a stream is within its packets.
 #[derive(Default)]
@@ -48,43 +55,56 @@ struct Place {
     /// How many bytes of a header came, and what length they tell.
     header: usize,
     length: usize,
-    /// What is to come of a packet's content, of which nothing came yet.
+    /// What is to come of a packet's content, and how much of it came, up to what is looked at.
     content: usize,
-    is_fresh: bool,
+    seen: usize,
     /// The packet before was the first part of a longer one.
     goes_on: bool,
 }
 
 /// What is seen of a packet.
 enum Seen<'a> {
-    /// Its number, which may be changed, and whether it goes on with the one before.
-    Number(&'a mut u8, bool),
-    /// The first byte of its content.
-    First(u8),
+    /// Its number, which may be changed.
+    Number {
+        number: &'a mut u8,
+        /// It goes on with the packet before.
+        is_part: bool,
+        /// It has no content.
+        is_empty: bool,
+        /// The first byte of its content, if that has come.
+        first: Option<u8>,
+    },
+    /// One of the first bytes of its content, and which.
+    Content(usize, u8),
 }
 
 impl Place {
     /// Goes over bytes.
     fn pass(&mut self, bytes: &mut [u8], mut see: impl FnMut(Seen<'_>)) {
         let mut at = 0;
-        while let Some(byte) = bytes.get_mut(at) {
+        while at < bytes.len() {
             if self.content > 0 {
-                if std::mem::take(&mut self.is_fresh) {
-                    see(Seen::First(*byte));
-                }
                 let step = self.content.min(bytes.len() - at);
+                let looked_at = step.min(FIRST_BYTES - self.seen);
+                for byte in &bytes[at..at + looked_at] {
+                    see(Seen::Content(self.seen, *byte));
+                    self.seen += 1;
+                }
                 (self.content, at) = (self.content - step, at + step);
                 continue;
             }
+            let byte = bytes[at];
             at += 1;
             if self.header < HEADER_BYTES - 1 {
-                self.length |= usize::from(*byte) << (8 * self.header);
+                self.length |= usize::from(byte) << (8 * self.header);
                 self.header += 1;
-            } else {
-                see(Seen::Number(byte, self.goes_on));
-                let (content, goes_on) = (self.length, self.length == frame::MAX_PAYLOAD);
-                *self = Self { content, goes_on, is_fresh: true, ..Self::default() };
+                continue;
             }
+            let (is_part, is_empty) = (self.goes_on, self.length == 0);
+            let first = bytes.get(at).copied().filter(|_| !is_empty);
+            see(Seen::Number { number: &mut bytes[at - 1], is_part, is_empty, first });
+            let (content, goes_on) = (self.length, self.length == frame::MAX_PAYLOAD);
+            *self = Self { content, goes_on, ..Self::default() };
         }
     }
 }
@@ -93,6 +113,8 @@ impl Place {
 pub(crate) struct Numbers {
     leg: Leg,
     heard: Place,
+    /// What the packet heard last begins with.
+    heard_first: [u8; FIRST_BYTES],
     /// The number of the packet sent last.
     sent_last: Option<u8>,
     /// Of the compressed packet to be sent next, where nothing begins.
@@ -112,17 +134,71 @@ pub(crate) struct Numbers {
     turn: Option<u8>,
     /// By how much the numbers of what is sent now are higher there, if that is known.
     shift: Option<u8>,
-    /// The command sent last, where it was of several packets.
-    long: Option<Long>,
-    /// How many commands were sent whose replies have not begun.
-    due: usize,
+    /// Commands that are to be answered.
+    due: Due,
+    /// A client sends a file.
+    file: bool,
+    /// A server sends a binary log.
+    dumps: bool,
+}
+
+/// Commands whose replies have not begun.
+#[derive(Default)]
+struct Due {
+    /// How many commands there were, and how many replies to them have begun.
+    commands: u64,
+    begun: u64,
+    /// Those of several packets, or of several compressed ones.
+    long: VecDeque<Long>,
+    /// The command that is sent now has a reply.
+    is_open: bool,
 }
 
 /// A command of several packets.
 struct Long {
+    /// Which one it is.
+    place: u64,
     /// How many, and how many compressed ones, both as numbers.
     packets: u8,
     compressed: u8,
+}
+
+impl Due {
+    fn is_none(&self) -> bool {
+        self.commands == self.begun
+    }
+
+    fn command(&mut self) {
+        self.commands += 1;
+        self.is_open = true;
+    }
+
+    /// The command that is sent now has so many packets and compressed ones by now.
+    fn note_length(&mut self, packets: u8, compressed: u8) {
+        if !self.is_open || (packets, compressed) == (1, 1) {
+            return;
+        }
+        let place = self.commands - 1;
+        match self.long.back_mut() {
+            Some(last) if last.place == place => {
+                (last.packets, last.compressed) = (packets, compressed);
+            }
+            _ => self.long.push_back(Long { place, packets, compressed }),
+        }
+    }
+
+    /// The number with which the next reply begins, if it may come with this one.
+    fn reply(&self, number: u8) -> Option<u8> {
+        let long = self.long.front().filter(|long| long.place == self.begun);
+        let (packets, compressed) = long.map_or((1, 1), |long| (long.packets, long.compressed));
+        let is_it = number == packets || number == compressed;
+        (is_it && !self.is_none()).then_some(packets)
+    }
+
+    fn begin_reply(&mut self) {
+        self.long.pop_front_if(|long| long.place == self.begun);
+        self.begun = self.commands.min(self.begun + 1);
+    }
 }
 
 impl Numbers {
@@ -130,6 +206,7 @@ impl Numbers {
         Self {
             leg,
             heard: Place::default(),
+            heard_first: [0; FIRST_BYTES],
             sent_last: None,
             next: leg.first_sent(),
             heard_since: None,
@@ -140,8 +217,9 @@ impl Numbers {
             is_answered: false,
             turn: None,
             shift: Some(0),
-            long: None,
-            due: 0,
+            due: Due::default(),
+            file: false,
+            dumps: false,
         }
     }
 
@@ -151,14 +229,24 @@ impl Numbers {
     }
 
     /// Bytes of the stream came: their packets are counted anew where they have to be. Tells of
-    /// each that begins something its first byte.
+    /// each command its first byte.
     pub(crate) fn recount(&mut self, bytes: &mut [u8], mut begun: impl FnMut(u8)) {
         let mut place = std::mem::take(&mut self.heard);
         place.pass(bytes, |seen| match seen {
-            Seen::Number(number, true) => *number = self.given_part(*number),
-            Seen::Number(number, false) => *number = self.given(*number),
-            Seen::First(first) if self.heard_begins => begun(first),
-            Seen::First(_) => {}
+            Seen::Number { number, is_part: true, .. } => *number = self.given_part(*number),
+            Seen::Number { number, is_empty, first, .. } => {
+                *number = self.given(*number, is_empty, first);
+                self.heard_first = [0; FIRST_BYTES];
+            }
+            Seen::Content(at, byte) => {
+                self.heard_first[at] = byte;
+                if at == 0 && self.heard_begins && self.leg == Leg::Client {
+                    if is_answered(byte) {
+                        self.due.command();
+                    }
+                    begun(byte);
+                }
+            }
         });
         self.heard = place;
     }
@@ -170,39 +258,50 @@ impl Numbers {
         self.given_last
     }
 
-    fn given(&mut self, number: u8) -> u8 {
+    fn given(&mut self, number: u8, is_empty: bool, first: Option<u8>) -> u8 {
         let goes_on = self.heard_last.map(|last| last.wrapping_add(1)) == Some(number);
         self.heard_last = Some(number);
         let begun_with = self.begun_with(number, goes_on);
         self.heard_begins = begun_with.is_some();
+        // a file ends with a packet that is empty
+        self.file &= !is_empty;
+        let is_for_nobody = self.is_for_nobody(number, first);
         self.given_last = if let Some(first) = begun_with {
-            (self.is_answered, self.turn, self.long) = (false, None, None);
-            self.due = self.due.saturating_sub(1);
+            (self.is_answered, self.turn) = (false, None);
+            if self.leg == Leg::Server {
+                self.due.begin_reply();
+            }
             first
+        } else if self.dumps && self.heard_first == ACKNOWLEDGED {
+            1
         } else if goes_on {
             self.given_last.wrapping_add(1)
         } else {
             match self.turn.take() {
                 Some(turn) => turn.wrapping_add(1),
-                // an error that a server has for nobody
-                None if number == 0 && self.is_answered => 0,
+                None if is_for_nobody => 0,
                 None => self.given_last.wrapping_add(1),
             }
         };
         self.given_last
     }
 
+    /// Whether a packet that begins with this is an error that a server has for nobody.
+    fn is_for_nobody(&self, number: u8, first: Option<u8>) -> bool {
+        let is_error = first == Some(ErrPacket::MARKER);
+        let is_likely = self.is_answered && (is_error || first.is_none());
+        self.leg == Leg::Server && number == 0 && (is_likely || is_error && self.due.is_none())
+    }
+
     /// The number with which something begins that has this one, if it does: a reply to a command
     /// of several packets begins behind these.
     fn begun_with(&self, number: u8, goes_on: bool) -> Option<u8> {
-        let is_reply_due = self.leg == Leg::Client || self.due > 0;
-        if !is_reply_due || goes_on && !self.is_answered {
+        if goes_on && !self.is_answered {
             return None;
         }
-        let is_long = |long: &&Long| number == long.packets || number == long.compressed;
-        match self.long.as_ref().filter(is_long) {
-            Some(long) => Some(long.packets),
-            None => (number == self.leg.first_heard()).then_some(number),
+        match self.leg {
+            Leg::Client => (number == 0 && !self.file).then_some(number),
+            Leg::Server => self.due.reply(number),
         }
     }
 
@@ -210,10 +309,16 @@ impl Numbers {
     pub(crate) fn take_next(&mut self) -> u8 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        if let Some(long) = &mut self.long {
-            long.compressed = self.next;
-        }
+        self.note_length();
         number
+    }
+
+    /// How long the command is by now that is sent.
+    fn note_length(&mut self) {
+        if self.leg == Leg::Server && !self.answers {
+            let packets = self.sent_last.unwrap_or_default().wrapping_add(1);
+            self.due.note_length(packets, self.next);
+        }
     }
 
     /// The next packet, with which another result begins, is counted from the number of its
@@ -231,7 +336,15 @@ impl Numbers {
 
     /// It begins.
     pub(crate) fn begin(&mut self, number: u8) {
-        self.answers = number != self.leg.first_sent();
+        let is_first = number == self.leg.first_sent();
+        self.answers = match self.leg {
+            Leg::Client => !is_first || self.due.is_none(),
+            Leg::Server => !is_first || self.is_asked_for_file(number),
+        };
+        self.due.is_open = false;
+        if self.leg == Leg::Client && (is_first || self.heard_since.is_some()) {
+            self.due.begin_reply();
+        }
         self.shift = Some(0);
         let behind = self.heard_since.take().filter(|_| self.answers);
         self.next = match (self.answers, behind) {
@@ -241,11 +354,27 @@ impl Numbers {
         };
     }
 
-    /// The packet sent last has this byte for its first.
-    pub(crate) fn note_first(&mut self, first: u8) {
+    /// Whether a packet of this number that is sent to a server is the first of a file: the packet
+    /// heard last asks for one, and is no end of a reply.
+    fn is_asked_for_file(&self, number: u8) -> bool {
+        let asks = self.heard_first[0] == FILE_REQUEST && self.due.is_none();
+        asks && number == self.given_last.wrapping_add(1)
+    }
+
+    /// A client is asked for a file, with the packet sent last.
+    pub(crate) fn note_file_asked(&mut self) {
+        self.file = true;
+    }
+
+    /// What the packet sent last begins with; `None` where it is empty.
+    pub(crate) fn note_first(&mut self, first: Option<u8>) {
         let begins = self.sent_last == Some(self.leg.first_sent()) && !self.answers;
-        if self.leg == Leg::Server && begins && is_answered(first) {
-            self.due += 1;
+        if self.leg != Leg::Server || !begins || first == Some(ACKNOWLEDGEMENT) {
+            return;
+        }
+        self.dumps = first.is_some_and(|first| DUMPS.contains(&first));
+        if first.is_none_or(is_answered) {
+            self.due.command();
         }
     }
 
@@ -253,10 +382,6 @@ impl Numbers {
     pub(crate) fn note_sent(&mut self, number: u8) -> u8 {
         self.sent_last = Some(number);
         self.is_answered = true;
-        if self.leg == Leg::Server && !self.answers {
-            let packets = number.wrapping_add(1);
-            self.long = (packets > 1).then_some(Long { packets, compressed: 0 });
-        }
         // a client answers whatever it is sent, a server what is no command
         if self.leg == Leg::Client || self.answers {
             self.turn = Some(number);
@@ -265,6 +390,9 @@ impl Numbers {
         number.wrapping_add(shift)
     }
 }
+
+/// Commands that are answered with a binary log.
+const DUMPS: [u8; 2] = [code::BINLOG_DUMP, code::BINLOG_DUMP_GTID];
 
 #[cfg(test)]
 mod tests;

@@ -96,7 +96,7 @@ impl Outgoing {
         while taken < plain.len() && self.ready.is_empty() {
             let rest = &plain[taken..];
             if std::mem::take(&mut self.is_fresh) {
-                numbers.note_first(rest[0]);
+                numbers.note_first(Some(rest[0]));
             }
             if self.long.is_some() {
                 taken += self.go_on(numbers, rest)?;
@@ -169,6 +169,7 @@ impl Outgoing {
             self.left = Some(length);
             // one without content is whole with its header
             if length == 0 {
+                numbers.note_first(None);
                 self.end_if_whole((numbers, results));
             }
         }
@@ -177,12 +178,15 @@ impl Outgoing {
 
     /// The packet that was gathered last is whole, if it is. Whether a result ends with it, and
     /// another one follows.
-    fn end_if_whole(&mut self, (_, results): (&mut Numbers, &mut Results)) -> bool {
+    fn end_if_whole(&mut self, (numbers, results): (&mut Numbers, &mut Results)) -> bool {
         if self.left != Some(0) {
             return false;
         }
         let payload = &self.gathered[self.whole + HEADER_BYTES..];
         let ends = self.leg == Leg::Client && results.ends_with(payload, payload.len());
+        if results.asks_for_file() {
+            numbers.note_file_asked();
+        }
         (self.whole, self.left) = (self.gathered.len(), None);
         ends
     }

@@ -17,6 +17,8 @@ pub(crate) struct Results {
     part: Part,
     /// The packet before was the first part of a longer one.
     goes_on: bool,
+    /// The packet before asks for a file.
+    asks_for_file: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +34,9 @@ enum Part {
 
 /// How many commands that are sent ahead are taken note of.
 const ASKED_MAX: usize = 4096;
+
+/// With this begins the request for a file.
+pub(crate) const FILE_REQUEST: u8 = 0xfb;
 
 /// Whether a command that begins with this byte has a reply.
 pub(crate) fn is_answered(first: u8) -> bool {
@@ -53,10 +58,16 @@ impl Results {
         }
     }
 
+    /// Whether the packet that was sent last asks for a file.
+    pub(crate) fn asks_for_file(&self) -> bool {
+        self.asks_for_file
+    }
+
     /// A packet of this length is sent, of which `payload` is all, or what there is if it is long.
     /// Whether a result ends with it, and another one follows.
     pub(crate) fn ends_with(&mut self, payload: &[u8], length: usize) -> bool {
         let is_part = std::mem::replace(&mut self.goes_on, length == frame::MAX_PAYLOAD);
+        self.asks_for_file = false;
         if is_part || self.part == Part::Other {
             return false;
         }
@@ -67,8 +78,10 @@ impl Results {
             }
             (_, Some(&ErrPacket::MARKER)) => None,
             (Part::First, Some(&OkPacket::MARKER)) => status_of(payload),
-            // a file is asked for
-            (Part::First, Some(&0xfb)) => return false,
+            (Part::First, Some(&FILE_REQUEST)) => {
+                self.asks_for_file = true;
+                return false;
+            }
             (Part::First, _) => {
                 self.part = Part::Rows(2);
                 return false;

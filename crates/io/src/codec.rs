@@ -76,6 +76,11 @@ pub trait Codec: Send {
 
     /// What it knows of the end of the stream.
     fn end(&self) -> StreamEnd;
+
+    /// Whether it has more to give of what it took.
+    fn has_more(&self) -> bool {
+        false
+    }
 }
 
 /// One codec and what waits for it.
@@ -131,6 +136,11 @@ impl Coded {
     /// Bytes that arrived and are not decoded.
     pub(crate) fn undecoded(&self) -> usize {
         self.layers.iter().map(|layer| layer.wire.len()).sum()
+    }
+
+    /// Whether anything that arrived has not come to the service: not decoded, or not given.
+    pub(crate) fn has_ungiven(&self) -> bool {
+        self.layers.iter().any(|layer| !layer.wire.is_empty() || layer.codec.has_more())
     }
 
     /// Bytes that are to be sent and not encoded.

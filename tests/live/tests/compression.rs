@@ -116,6 +116,11 @@ fn questions() -> Vec<Asked> {
         query("TRUNCATE TABLE test.loaded"),
         query(&format!("{rows}; {load}; SELECT 1")),
         query(&format!("SELECT LENGTH('{}')", "a".repeat(LONG))),
+        // one packet, and two of the compressed ones
+        query(&format!("SELECT LENGTH('{}')", "a".repeat(16_700_000))),
+        query("TRUNCATE TABLE test.loaded"),
+        // the request for the file has number 255
+        query(&format!("SELECT id FROM test.packed ORDER BY id LIMIT 250; {load}; SELECT 5")),
         query(&format!("SELECT REPEAT('z', {LONG})")),
         asked(code::CHANGE_USER, &who[1..], ReplyKind::Auth),
         query(rows),

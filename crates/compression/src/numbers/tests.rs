@@ -203,13 +203,136 @@ fn several_results_of_a_server_are_counted_as_one_reply() {
     assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
 }
 
+/// A packet with this number and content.
+fn packet(number: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len().to_le_bytes();
+    [&length[..3], &[number], content].concat()
+}
+
+/// The number that is given to a packet with this number and content, that came in a compressed one.
+fn heard_one((numbers, _): &mut Ends, compressed: u8, number: u8, content: &[u8]) -> u8 {
+    let mut bytes = packet(number, content);
+    numbers.hear(compressed);
+    numbers.recount(&mut bytes, |_| {});
+    bytes[3]
+}
+
 #[test]
 fn an_error_that_a_server_has_for_nobody_keeps_its_number() {
+    for is_idle in [true, false] {
+        let mut numbers = ends(Leg::Server);
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
+        if !is_idle {
+            sent(&mut numbers, &[0]);
+        }
+        assert_eq!(heard_one(&mut numbers, 0, 0, b"\xff\xbf\x0f"), 0, "idle: {is_idle}");
+    }
+    // a further result that happens to come with that number
     let mut numbers = ends(Leg::Server);
     sent(&mut numbers, &[0]);
     assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
+    assert_eq!(heard(&mut numbers, 0, &[0, 1]), [3, 4]);
+}
+
+#[test]
+fn a_command_in_several_compressed_packets_is_answered_behind_its_own() {
+    let compress = compressed;
+    for (length, compressed) in [(16_646_140, 1), (16_646_141, 2), (0xff_fffe, 2)] {
+        let mut numbers = ends(Leg::Server);
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]);
+        let told = compress(&mut numbers, &packet(0, &vec![3; length]));
+        assert_eq!(told.len(), compressed, "{length}");
+        let number = u8::try_from(compressed).expect("few");
+        assert_eq!(heard(&mut numbers, number, &[number, number + 1]), [1, 2], "{length}");
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1]), [1], "{length}");
+    }
+}
+
+#[test]
+fn replies_to_commands_sent_ahead_are_each_counted_by_its_own() {
+    let mut numbers = ends(Leg::Server);
+    compressed(&mut numbers, &packet(0, &vec![3; 0xff_fffe]));
+    sent(&mut numbers, &[0, 0]);
+    assert_eq!(heard(&mut numbers, 2, &[2, 3]), [1, 2]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+}
+
+#[test]
+fn an_empty_command_is_answered_too() {
+    let mut numbers = ends(Leg::Server);
     sent(&mut numbers, &[0]);
-    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2, 3]), [1, 2, 3]);
+    compressed(&mut numbers, &packet(0, b""));
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+}
+
+#[test]
+fn a_file_is_no_command_where_its_first_packet_has_number_0() {
+    let mut numbers = ends(Leg::Server);
+    assert_eq!(command(&mut numbers, code::QUERY), 0);
+    let result: Vec<u8> = (1..=254).collect();
+    assert_eq!(heard(&mut numbers, 1, &result), result);
+    assert_eq!(heard_one(&mut numbers, 2, 2, b"\xfbfile"), 255, "the request");
+    assert_eq!(sent(&mut numbers, &[0, 1]), [(2, 3)]);
+    assert_eq!(heard(&mut numbers, 4, &[4]), [2]);
+    assert_eq!(heard(&mut numbers, 5, &[5, 6]), [3, 4]);
+    assert_eq!(command(&mut numbers, code::QUERY), 0);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+}
+
+#[test]
+fn a_file_of_a_client_may_have_any_number_of_packets() {
+    for packets in [253, 254, 255, 300, 600_usize] {
+        let (mut numbers, mut outgoing) = ends(Leg::Client);
+        let (mut results, mut room) = (Results::default(), vec![0; CODEC_ROOM_BYTES]);
+        let mut commands = Vec::new();
+        let mut query = packet(0, b"\x03LOAD");
+        numbers.hear(0);
+        numbers.recount(&mut query, |first| commands.push(first));
+        results.command(code::QUERY);
+        let request = packet(1, b"\xfbfile");
+        outgoing.encode((&mut numbers, &mut results), &request, &mut room).expect("encoded");
+        let number = |at: usize| u8::try_from((2 + at) % 256).expect("a remainder");
+        let lines = (0..packets).flat_map(|at| packet(number(at), b"line"));
+        let mut file: Vec<u8> = lines.chain(packet(number(packets), b"")).collect();
+        let before = file.clone();
+        numbers.hear(77);
+        numbers.recount(&mut file, |first| commands.push(first));
+        assert!(file == before, "{packets}: it is counted as it was");
+        assert_eq!(commands, [code::QUERY], "{packets}");
+        let end = packet(number(packets + 1), b"\0\0\0\x02\0\0\0");
+        outgoing.encode((&mut numbers, &mut results), &end, &mut room).expect("encoded");
+        assert_eq!(room[3], 78, "{packets}: behind the file");
+        let mut next = packet(0, b"\x0e");
+        numbers.hear(0);
+        numbers.recount(&mut next, |first| commands.push(first));
+        assert_eq!(commands, [code::QUERY, code::PING], "{packets}");
+    }
+}
+
+#[test]
+fn events_behind_one_that_is_acknowledged_are_counted_from_1() {
+    // as a MariaDB counts them, and as a MySQL does
+    for first in [1, 0] {
+        let mut numbers = ends(Leg::Server);
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+        assert_eq!(command(&mut numbers, code::BINLOG_DUMP_GTID), 0);
+        assert_eq!(heard_one(&mut numbers, 1, 1, b"\0\xef\0event"), 1);
+        assert_eq!(heard_one(&mut numbers, 2, 2, b"\0\xef\x01event"), 2);
+        // the next is on its way before the acknowledgement is
+        assert_eq!(heard_one(&mut numbers, first, first, b"\0\xef\x01event"), 1);
+        assert_eq!(command(&mut numbers, 0xef), 0);
+        assert_eq!(command(&mut numbers, 0xef), 0);
+        assert_eq!(heard_one(&mut numbers, first, first, b"\0\xef\0event"), 1);
+        assert_eq!(heard_one(&mut numbers, first + 1, first + 1, b"\0\xef\0event"), 2);
+        assert_eq!(command(&mut numbers, code::PING), 0);
+        assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+    }
 }
 
 #[test]

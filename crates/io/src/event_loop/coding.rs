@@ -210,7 +210,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
         let Some(socket) = self.edge.sockets.find(sock) else { return Found::Nothing };
         let Some(coded) = &socket.coded else { return Found::Nothing };
-        if coded.goes_on || socket.paused && coded.undecoded() > 0 {
+        if coded.goes_on || socket.paused && coded.has_ungiven() {
             // it comes again behind what is decoded first
             self.edge.mute(sock);
             return Found::Nothing;

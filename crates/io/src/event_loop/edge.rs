@@ -141,8 +141,9 @@ impl<D: Driver> Edge<D> {
     pub fn detach(&mut self, sock: Sock) -> Option<Detached> {
         self.flush(sock);
         let socket = self.sockets.find(sock)?;
-        let is_quiet =
-            socket.reports() && !socket.ended && socket.kept() == 0 && socket.unsent() == 0;
+        let has_ungiven = socket.coded.as_ref().is_some_and(|coded| coded.has_ungiven());
+        let is_quiet = socket.reports() && !socket.ended && socket.unsent() == 0;
+        let is_quiet = is_quiet && socket.input.is_empty() && !has_ungiven;
         if !is_quiet {
             self.close(sock);
             return None;

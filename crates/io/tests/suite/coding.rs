@@ -219,6 +219,37 @@ impl Codec for Swelling {
     fn end(&self) -> StreamEnd {
         if self.left > 0 { StreamEnd::Awaited } else { StreamEnd::Untold }
     }
+
+    fn has_more(&self) -> bool {
+        self.left > 0
+    }
+}
+
+pub fn an_end_waits_for_what_a_codec_has_yet_to_give<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::TakeAndPause);
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.server.parts_mut();
+    io.put_on(server_sock, Box::new(Swelling { left: 0 }));
+    pair.send(sock, &[1]);
+    pair.client.parts_mut().1.close_drained(sock);
+    pair.server_has(world, server_sock, 1);
+    world.settle(&mut pair.server, &mut pair.client);
+    assert!(pair.server.service().received(server_sock).len() < SWOLLEN_BYTES);
+    assert_eq!(pair.server.service().gone(server_sock), None, "there is more to come");
+    assert!(pair.server.parts_mut().1.detach(server_sock).is_none(), "it is not quiet");
+    let (sock, server_sock) = pair.connect(world);
+    pair.server.parts_mut().1.put_on(server_sock, Box::new(Swelling { left: 0 }));
+    pair.send(sock, &[1]);
+    pair.client.parts_mut().1.close_drained(sock);
+    pair.server_has(world, server_sock, 1);
+    world.settle(&mut pair.server, &mut pair.client);
+    pair.server.service_mut().habit = Habit::Take;
+    pair.server.parts_mut().1.resume(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    assert_eq!(pair.server.service().received(server_sock).len(), SWOLLEN_BYTES);
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
 }
 
 /// Others are served between, and nothing is lost, the end behind it included.

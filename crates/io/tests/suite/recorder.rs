@@ -32,6 +32,8 @@ pub enum Seen {
 pub enum Habit {
     /// Takes everything.
     Take,
+    /// Takes everything, and pauses behind it.
+    TakeAndPause,
     /// Takes nothing.
     Leave,
     /// Sends everything back, pausing while much is not sent.
@@ -146,6 +148,10 @@ impl Service for Recorder {
         match self.habit {
             Habit::Leave => {}
             Habit::Take => taken = bytes.len(),
+            Habit::TakeAndPause => {
+                taken = bytes.len();
+                io.pause(sock);
+            }
             Habit::Echo => {
                 taken = bytes.len();
                 if io.send(sock, &[bytes]) > 128 * 1024 {
