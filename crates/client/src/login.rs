@@ -117,7 +117,11 @@ fn proof(plugin: Plugin, password: &str, nonce: &[u8]) -> Result<Vec<u8>, Error>
     match plugin {
         Plugin::NativePassword => Ok(native::scramble(password.as_bytes(), nonce).into()),
         Plugin::CachingSha2 => Ok(sha2::scramble(password.as_bytes(), nonce).into()),
-        Plugin::ClearPassword | Plugin::Other => Err(Error::Unproven),
+        Plugin::Sha256Password
+        | Plugin::ClearPassword
+        | Plugin::Ed25519
+        | Plugin::Parsec
+        | Plugin::Other => Err(Error::Unproven),
     }
 }
 

@@ -6,10 +6,10 @@ mod tls;
 
 use std::sync::Arc;
 
-use wire::auth::{Plugin, native, rsa, sha2};
+use wire::auth::{Plugin, ed25519, native, parsec, rsa, sha2};
 use wire::connect::{
-    Attributes, AuthMore, AuthSwitch, Compression, Greeting, HandshakeResponse, PublicKeyRequest,
-    SCRAMBLE_BYTES,
+    Attributes, AuthMore, AuthSwitch, CHALLENGE_BYTES, Compression, Greeting, HandshakeResponse,
+    PublicKeyRequest, SCRAMBLE_BYTES,
 };
 use wire::frame::{self, Packet};
 use wire::redirect;
@@ -73,6 +73,12 @@ enum Stage {
         scramble: [u8; SCRAMBLE_BYTES],
     },
     ExpectKey {
+        plugin: Plugin,
+        scramble: [u8; SCRAMBLE_BYTES],
+    },
+    /// The salt of `parsec`.
+    ExpectSalt {
+        challenge: [u8; CHALLENGE_BYTES],
         scramble: [u8; SCRAMBLE_BYTES],
     },
     Over,
@@ -135,6 +141,8 @@ pub struct BackendLogin {
     caps: Caps,
     thread_id: u32,
     is_mariadb: bool,
+    /// What a server that goes by `parsec` has of the password.
+    stored: Option<Vec<u8>>,
     stage: Stage,
 }
 
@@ -224,6 +232,7 @@ impl BackendLogin {
             caps: Caps::NONE,
             thread_id: 0,
             is_mariadb: false,
+            stored: None,
             stage,
         }
     }
@@ -304,7 +313,12 @@ impl BackendLogin {
             Stage::ExpectResult { plugin, scramble } => {
                 self.on_result(packet.payload, seq, plugin, scramble, out)
             }
-            Stage::ExpectKey { scramble } => self.on_key(packet.payload, seq, scramble, out),
+            Stage::ExpectKey { plugin, scramble } => {
+                self.on_key(packet.payload, seq, plugin, scramble, out)
+            }
+            Stage::ExpectSalt { challenge, scramble } => {
+                self.on_salt(packet.payload, seq, challenge, scramble, out)
+            }
             Stage::ExpectTls { .. } | Stage::Over => failed(LastFault::Protocol),
         }
     }
@@ -382,6 +396,7 @@ impl BackendLogin {
     fn response(&self, plugin: Plugin, scramble: &[u8; SCRAMBLE_BYTES]) -> Option<Vec<u8>> {
         match (plugin, self.account.secret()) {
             (_, Secret::Unknown) => None,
+            (Plugin::Sha256Password, Secret::Empty) => Some(vec![0]),
             (_, Secret::Empty) => Some(Vec::new()),
             (Plugin::NativePassword, Secret::Clear(password)) => {
                 Some(native::scramble(password, scramble).to_vec())
@@ -392,7 +407,9 @@ impl BackendLogin {
             (Plugin::CachingSha2, Secret::Clear(password)) => {
                 Some(sha2::scramble(password, scramble).to_vec())
             }
-            (Plugin::ClearPassword, Secret::Clear(password)) if self.is_secure() => {
+            (Plugin::ClearPassword | Plugin::Sha256Password, Secret::Clear(password))
+                if self.is_secure() =>
+            {
                 Some([password, &[0]].concat())
             }
             _ => None,
@@ -402,34 +419,86 @@ impl BackendLogin {
     fn on_result(
         &mut self,
         payload: &[u8],
-        mut seq: u8,
+        seq: u8,
         plugin: Plugin,
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
         match payload.first() {
             Some(&OkPacket::MARKER) => self.on_ok(payload, plugin, &scramble),
-            Some(&AuthSwitch::MARKER) => {
-                let Ok(switch) = AuthSwitch::parse(payload) else {
-                    return failed(LastFault::Protocol);
-                };
-                let plugin = Plugin::from_name(switch.plugin);
-                let scramble = switch.scramble().unwrap_or(scramble);
-                if self.is_unproved() && plugin != Plugin::NativePassword {
-                    return LoginStep::Insecure(self.unproved());
-                }
-                let Some(auth) = self.response(plugin, &scramble) else {
-                    return failed(LastFault::NoPassword);
-                };
-                frame::write_packet(out, &mut seq, &auth);
-                self.stage = Stage::ExpectResult { plugin, scramble };
-                LoginStep::Wait
-            }
+            Some(&AuthSwitch::MARKER) => match AuthSwitch::parse(payload) {
+                Ok(switch) => self.on_switch(&switch, seq, scramble, out),
+                Err(_) => failed(LastFault::Protocol),
+            },
             Some(&AuthMore::MARKER) if plugin == Plugin::CachingSha2 => {
                 self.on_more(payload, seq, scramble, out)
             }
             _ => failed(LastFault::Protocol),
         }
+    }
+
+    /// The account goes by another plugin than the server's own.
+    fn on_switch(
+        &mut self,
+        switch: &AuthSwitch<'_>,
+        mut seq: u8,
+        scramble: [u8; SCRAMBLE_BYTES],
+        out: &mut Vec<u8>,
+    ) -> LoginStep {
+        let plugin = Plugin::from_name(switch.plugin);
+        let scramble = switch.scramble().unwrap_or(scramble);
+        if plugin == Plugin::Other {
+            return unspoken(switch.plugin);
+        }
+        if self.is_unproved() && !tls::proves(plugin) {
+            return LoginStep::Insecure(self.unproved());
+        }
+        if plugin == Plugin::ClearPassword && !self.is_secure() {
+            return LoginStep::Insecure("the account goes by 'mysql_clear_password'".to_owned());
+        }
+        let mut stage = Stage::ExpectResult { plugin, scramble };
+        let auth = match (plugin, self.account.secret()) {
+            (Plugin::Ed25519, Secret::Clear(password)) => {
+                let Ok(challenge) = switch.challenge() else { return failed(LastFault::Protocol) };
+                ed25519::sign(password, &challenge).to_vec()
+            }
+            (Plugin::Parsec, Secret::Clear(_)) => {
+                let Ok(challenge) = switch.challenge() else { return failed(LastFault::Protocol) };
+                stage = Stage::ExpectSalt { challenge, scramble };
+                Vec::new()
+            }
+            (Plugin::Sha256Password, Secret::Clear(_)) if !self.is_secure() => {
+                stage = Stage::ExpectKey { plugin, scramble };
+                PublicKeyRequest::OF_SHA256.to_vec()
+            }
+            _ => match self.response(plugin, &scramble) {
+                Some(auth) => auth,
+                None => return failed(LastFault::NoPassword),
+            },
+        };
+        frame::write_packet(out, &mut seq, &auth);
+        self.stage = stage;
+        LoginStep::Wait
+    }
+
+    fn on_salt(
+        &mut self,
+        payload: &[u8],
+        mut seq: u8,
+        challenge: [u8; CHALLENGE_BYTES],
+        scramble: [u8; SCRAMBLE_BYTES],
+        out: &mut Vec<u8>,
+    ) -> LoginStep {
+        let Secret::Clear(password) = self.account.secret() else {
+            return failed(LastFault::NoPassword);
+        };
+        let key = parsec::Key::derive(password, payload);
+        let answer = key.as_ref().and_then(|key| key.answer(&challenge));
+        let Some(answer) = answer else { return failed(LastFault::Protocol) };
+        frame::write_packet(out, &mut seq, &answer);
+        self.stored = key.map(|key| key.stored());
+        self.stage = Stage::ExpectResult { plugin: Plugin::Parsec, scramble };
+        LoginStep::Wait
     }
 
     fn on_more(
@@ -454,7 +523,7 @@ impl BackendLogin {
                     self.stage = Stage::ExpectResult { plugin, scramble };
                 } else {
                     frame::write_packet(out, &mut seq, &PublicKeyRequest::PAYLOAD);
-                    self.stage = Stage::ExpectKey { scramble };
+                    self.stage = Stage::ExpectKey { plugin, scramble };
                 }
                 LoginStep::Wait
             }
@@ -466,6 +535,7 @@ impl BackendLogin {
         &mut self,
         payload: &[u8],
         mut seq: u8,
+        plugin: Plugin,
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
@@ -482,7 +552,7 @@ impl BackendLogin {
         let encrypted = rsa::encrypt_password(shown.data, password, &scramble);
         let Some(encrypted) = encrypted else { return failed(LastFault::Protocol) };
         frame::write_packet(out, &mut seq, &encrypted);
-        self.stage = Stage::ExpectResult { plugin: Plugin::CachingSha2, scramble };
+        self.stage = Stage::ExpectResult { plugin, scramble };
         LoginStep::Wait
     }
 
@@ -520,6 +590,22 @@ fn compression_of(offered: Caps) -> Caps {
 fn cut(url: &[u8]) -> &[u8] {
     url.get(..=redirect::URL_BYTES_MAX).unwrap_or(url)
 }
+
+/// A server asks for a plugin by that name, which is not spoken.
+fn unspoken(plugin: &[u8]) -> LoginStep {
+    let name = plugin.get(..PLUGIN_NAME_MAX).unwrap_or(plugin).escape_ascii();
+    let text = format!("the account goes by the plugin '{name}', which Tidegate does not speak");
+    LoginStep::Failed {
+        fault: LastFault::Plugin,
+        said: Some((CANNOT_LOAD_PLUGIN, *b"HY000", text.into_bytes())),
+    }
+}
+
+/// How much is told of a plugin's name.
+const PLUGIN_NAME_MAX: usize = 64;
+
+/// What clients say who have not the plugin that a server asks for (`CR_AUTH_PLUGIN_CANNOT_LOAD`).
+const CANNOT_LOAD_PLUGIN: u16 = 2059;
 
 fn refused(payload: &[u8]) -> LoginStep {
     let Ok(err) = ErrPacket::parse(payload) else { return failed(LastFault::Protocol) };

@@ -4,7 +4,11 @@
 //! is decided by the caller. Secrets are compared in constant time.
 
 mod crypt;
+pub mod ed25519;
 pub mod native;
+#[cfg(test)]
+mod oracle;
+pub mod parsec;
 mod pem;
 pub mod rsa;
 pub mod sha2;
@@ -16,8 +20,14 @@ pub enum Plugin {
     NativePassword,
     /// `caching_sha2_password`: SHA-256 scramble, or the password itself in a safe channel.
     CachingSha2,
+    /// `sha256_password`: the password itself in a safe channel, or under the server's key.
+    Sha256Password,
     /// `mysql_clear_password`: the password itself.
     ClearPassword,
+    /// `client_ed25519` of MariaDB.
+    Ed25519,
+    /// `parsec` of MariaDB.
+    Parsec,
     /// Any other.
     Other,
 }
@@ -28,7 +38,10 @@ impl Plugin {
         match name {
             b"mysql_native_password" => Self::NativePassword,
             b"caching_sha2_password" => Self::CachingSha2,
+            b"sha256_password" => Self::Sha256Password,
             b"mysql_clear_password" => Self::ClearPassword,
+            b"client_ed25519" => Self::Ed25519,
+            b"parsec" => Self::Parsec,
             _ => Self::Other,
         }
     }
@@ -38,7 +51,10 @@ impl Plugin {
         match self {
             Self::NativePassword => "mysql_native_password",
             Self::CachingSha2 => "caching_sha2_password",
+            Self::Sha256Password => "sha256_password",
             Self::ClearPassword => "mysql_clear_password",
+            Self::Ed25519 => "client_ed25519",
+            Self::Parsec => "parsec",
             Self::Other => "",
         }
     }

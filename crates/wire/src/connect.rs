@@ -11,7 +11,7 @@ mod response;
 
 pub use change_user::ChangeUser;
 pub use compression::Compression;
-pub use exchange::{AuthMore, AuthSwitch, PublicKeyRequest};
+pub use exchange::{AuthMore, AuthSwitch, CHALLENGE_BYTES, PublicKeyRequest};
 pub use greeting::Greeting;
 pub use response::{Attributes, HandshakeResponse, SslRequest};
 

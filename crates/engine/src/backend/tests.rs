@@ -155,8 +155,90 @@ fn a_password_in_clear_leaves_the_machine_for_nobody() {
         let switch = AuthSwitch { plugin: CLEAR, data: b"" };
         let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
         let right = (LoginStep::Wait, b"pear\0".to_vec());
-        assert_eq!((step, told), if secure { right } else { (NO_PASSWORD, Vec::new()) });
+        let why = "the account goes by 'mysql_clear_password'".to_owned();
+        assert_eq!((step, told), if secure { right } else { (LoginStep::Insecure(why), vec![]) });
     }
+}
+
+#[test]
+fn plugins_of_mariadb_get_signatures_of_their_longer_challenge() {
+    // one whose last byte is taken for the end of a text
+    for last in [b'!', 0] {
+        let mut challenge = *b"thirty-two bytes of a challenge!";
+        challenge[31] = last;
+        let sent = challenge.strip_suffix(&[0]).unwrap_or(&challenge);
+        let switch = |plugin| AuthSwitch { plugin, data: sent };
+        let mut scene = Scene::new(account(b"pear"), false);
+        scene.greet(NATIVE, everything());
+        let (step, told) =
+            scene.hears(|out, seq| write_auth_switch(out, seq, &switch(b"client_ed25519")));
+        assert_eq!((step, told), (LoginStep::Wait, ed25519::sign(b"pear", &challenge).to_vec()));
+        assert!(scene.is_let_in());
+
+        let mut scene = Scene::new(account(b"pear"), false);
+        scene.greet(NATIVE, everything());
+        let asks = scene.hears(|out, seq| write_auth_switch(out, seq, &switch(b"parsec")));
+        assert_eq!(asks, (LoginStep::Wait, Vec::new()), "it asks for the salt");
+        let salt = b"P\0eighteen bytes 567";
+        let (step, told) = scene.hears(|out, seq| frame::write_packet(out, seq, salt));
+        assert_eq!((step, told.len()), (LoginStep::Wait, 96));
+        assert!(scene.is_let_in());
+    }
+    // a salt with more rounds than anybody has time for, and a challenge that is none
+    let mut scene = Scene::new(account(b"pear"), false);
+    scene.greet(NATIVE, everything());
+    let challenge = AuthSwitch { plugin: b"parsec", data: &[7; 32] };
+    scene.hears(|out, seq| write_auth_switch(out, seq, &challenge));
+    let salt = b"P\x14eighteen bytes 567";
+    assert_eq!(scene.hears(|out, seq| frame::write_packet(out, seq, salt)).0, PROTOCOL);
+    for plugin in [&b"parsec"[..], b"client_ed25519"] {
+        let mut scene = Scene::new(account(b"pear"), false);
+        scene.greet(NATIVE, everything());
+        let short = AuthSwitch { plugin, data: &OTHER };
+        let answer = scene.hears(|out, seq| write_auth_switch(out, seq, &short));
+        assert_eq!(answer, (PROTOCOL, Vec::new()));
+    }
+}
+
+#[test]
+fn sha256_password_gets_it_encrypted_or_over_a_secure_way() {
+    const SHA256: AuthSwitch<'_> = AuthSwitch { plugin: b"sha256_password", data: &OTHER };
+    let switched = |scene: &mut Scene| {
+        scene.greet(NATIVE, everything());
+        scene.hears(|out, seq| write_auth_switch(out, seq, &SHA256))
+    };
+    let mut scene = Scene::new(account(b"pear"), true);
+    assert_eq!(switched(&mut scene), (LoginStep::Wait, b"pear\0".to_vec()));
+    assert!(scene.is_let_in());
+    let mut scene = Scene::new(account(b""), false);
+    assert_eq!(switched(&mut scene), (LoginStep::Wait, vec![0]));
+
+    let key = rsa::ServerKey::generate().unwrap();
+    let print = KeyHash(rsa::key_hash(key.public_pem()).unwrap());
+    for (keys, is_told) in [(Keys::Any, true), (Keys::Only(Vec::new()), false)] {
+        let mut scene = Scene::new(account(b"pear"), false).trusting(keys);
+        assert_eq!(switched(&mut scene), (LoginStep::Wait, vec![1]), "it asks for the key");
+        let (step, told) = scene.hears(|out, seq| write_auth_more(out, seq, key.public_pem()));
+        if is_told {
+            assert_eq!(key.decrypt(&told, &OTHER).as_deref(), Some(b"pear".as_slice()));
+            assert!(scene.is_let_in());
+        } else {
+            assert_eq!((step, told), (LoginStep::KeyRefused(print), Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn a_plugin_that_is_not_spoken_is_named() {
+    let mut scene = Scene::new(account(b"pear"), true);
+    scene.greet(NATIVE, everything());
+    let switch = AuthSwitch { plugin: b"auth_gssapi\n_client", data: b"realm" };
+    let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
+    let text = "the account goes by the plugin 'auth_gssapi\\n_client', which Tidegate does not \
+                speak";
+    let said = Some((2059, *b"HY000", text.as_bytes().to_vec()));
+    assert_eq!(step, LoginStep::Failed { fault: LastFault::Plugin, said });
+    assert!(told.is_empty());
 }
 
 #[test]
@@ -354,6 +436,18 @@ fn a_server_that_nobody_vouches_for_proves_that_it_knows_the_password() {
             true => assert!(matches!(step, LoginStep::Ready { .. }), "{step:?}"),
             false => assert_eq!(step, LoginStep::Insecure(UNPROVED.to_owned())),
         }
+    }
+    // by what it has of the password: a public key
+    for (password, is_proved) in [(b"pear", true), (b"plum", false)] {
+        let (mut scene, _) = in_tls(account(b"pear"), NATIVE, mariadb, seen("none", Some(digest)));
+        let switch = AuthSwitch { plugin: b"client_ed25519", data: &[7; 32] };
+        scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
+        let stored = ed25519::public_key(password);
+        let info = native::proof_of_certificate(&stored, &SCRAMBLE, &digest);
+        let caps = scene.login.caps;
+        let ok = OkPacket { info: &info, status: Status::AUTOCOMMIT, ..OkPacket::default() };
+        let (step, _) = scene.hears(|out, seq| write_ok(out, seq, caps, &ok));
+        assert_eq!(matches!(step, LoginStep::Ready { .. }), is_proved, "{step:?}");
     }
     // nor is it told anything that says more of the password
     for plugin in [SHA2, CLEAR] {

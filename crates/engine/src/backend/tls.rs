@@ -4,7 +4,7 @@
 //! is over, and before a byte of the server comes in TLS, [`BackendLogin::on_secured`] is told what
 //! was seen of it.
 
-use wire::auth::{Plugin, native};
+use wire::auth::{Plugin, ed25519, native};
 use wire::connect::{SCRAMBLE_BYTES, SslRequest};
 use wire::frame;
 
@@ -53,6 +53,11 @@ pub(super) enum Leg {
     Wanted,
     /// It is.
     Tls(ServerTls),
+}
+
+/// Whether servers prove with this plugin that they know the password.
+pub(super) fn proves(plugin: Plugin) -> bool {
+    matches!(plugin, Plugin::NativePassword | Plugin::Ed25519 | Plugin::Parsec)
 }
 
 impl BackendLogin {
@@ -133,13 +138,18 @@ impl BackendLogin {
         let Some((digest, _)) = self.server_tls().and_then(|tls| tls.unproved.as_ref()) else {
             return true;
         };
-        let double_sha1 = match self.account.secret() {
-            Secret::Clear(password) => native::double_sha1(password),
-            Secret::Sha1(sha1) => native::double_sha1_of_sha1(sha1),
-            Secret::Empty | Secret::Unknown => return false,
+        let stored = match (plugin, self.account.secret()) {
+            (Plugin::NativePassword, Secret::Clear(password)) => {
+                native::double_sha1(password).to_vec()
+            }
+            (Plugin::NativePassword, Secret::Sha1(sha1)) => {
+                native::double_sha1_of_sha1(sha1).to_vec()
+            }
+            (Plugin::Ed25519, Secret::Clear(password)) => ed25519::public_key(password).to_vec(),
+            (Plugin::Parsec, Secret::Clear(_)) => self.stored.clone().unwrap_or_default(),
+            _ => return false,
         };
-        plugin == Plugin::NativePassword
-            && native::proves_certificate(info, &double_sha1, scramble, digest)
+        !stored.is_empty() && native::proves_certificate(info, &stored, scramble, digest)
     }
 
     /// Whether the server has to prove that it knows the password.

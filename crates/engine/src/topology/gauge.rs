@@ -33,6 +33,8 @@ pub enum LastFault {
     PublicKey,
     /// TLS to it could not be had as it has to be.
     Tls,
+    /// The account goes by an authentication plugin that is not spoken.
+    Plugin,
 }
 
 /// Stands in the place of an errno for a name without an address; the system's end at 4095.
@@ -53,6 +55,7 @@ impl LastFault {
             Self::Unfit => (9, 0),
             Self::Outdone => (10, 0),
             Self::Tls => (11, 0),
+            Self::Plugin => (12, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -71,6 +74,7 @@ impl LastFault {
             9 => Self::Unfit,
             10 => Self::Outdone,
             11 => Self::Tls,
+            12 => Self::Plugin,
             _ => Self::None,
         }
     }
@@ -79,7 +83,8 @@ impl LastFault {
     pub fn is_final(self) -> bool {
         match self {
             Self::Server(_) => self.means(Meaning::FINAL),
-            Self::Capability | Self::NoPassword | Self::PublicKey | Self::Tls => true,
+            Self::Capability | Self::NoPassword | Self::PublicKey => true,
+            Self::Tls | Self::Plugin => true,
             _ => false,
         }
     }
@@ -132,6 +137,7 @@ impl std::fmt::Display for LastFault {
             Self::Tls => {
                 f.write_str("no TLS, or none that mysql-ssl_p2s_verify accepts (use_ssl = 1)")
             }
+            Self::Plugin => f.write_str("an authentication plugin that is not spoken"),
             Self::PublicKey => f.write_str(
                 "no password is encrypted for its public key unless mysql-server_public_keys has \
                  that, or mysql-get_server_public_key is true",

@@ -81,13 +81,9 @@ fn sha1(parts: &[&[u8]]) -> Hash {
 /// knows that nobody stands in between: SHA-256 of the stored hash, the scramble and the digest, in
 /// hexadecimal behind the number of that way. MariaDB's servers from 11.4.1 on, "TLS without
 /// configuration".
-pub fn proof_of_certificate(
-    double_sha1: &[u8; 20],
-    scramble: &[u8; 20],
-    certificate: &[u8; 32],
-) -> Vec<u8> {
+pub fn proof_of_certificate(stored: &[u8], scramble: &[u8; 20], certificate: &[u8; 32]) -> Vec<u8> {
     const SHA256: u8 = 1;
-    let all = [&double_sha1[..], scramble, certificate].concat();
+    let all = [stored, scramble, certificate].concat();
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &all);
     let mut proof = vec![SHA256];
     for byte in digest.as_ref() {
@@ -99,11 +95,11 @@ pub fn proof_of_certificate(
 /// Whether a server's text proves so that the certificate is its own.
 pub fn proves_certificate(
     proof: &[u8],
-    double_sha1: &[u8; 20],
+    stored: &[u8],
     scramble: &[u8; 20],
     certificate: &[u8; 32],
 ) -> bool {
-    let awaited = proof_of_certificate(double_sha1, scramble, certificate);
+    let awaited = proof_of_certificate(stored, scramble, certificate);
     verify_slices_are_equal(&awaited, proof).is_ok()
 }
 

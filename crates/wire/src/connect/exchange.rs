@@ -44,7 +44,21 @@ impl<'a> AuthSwitch<'a> {
     pub fn scramble(&self) -> Result<[u8; SCRAMBLE_BYTES], Malformed> {
         self.data.try_into().map_err(|_| Malformed::new(What::Scramble, 2 + self.plugin.len()))
     }
+
+    /// The data as the longer nonce of `client_ed25519` and `parsec`, whose last byte may be taken
+    /// for a closing NUL.
+    pub fn challenge(&self) -> Result<[u8; CHALLENGE_BYTES], Malformed> {
+        let mut bytes = self.data.to_vec();
+        if bytes.len() + 1 == CHALLENGE_BYTES {
+            bytes.push(0);
+        }
+        let wrong = |_| Malformed::new(What::Scramble, 2 + self.plugin.len());
+        bytes.try_into().map_err(wrong)
+    }
 }
+
+/// The length of the longer nonce.
+pub const CHALLENGE_BYTES: usize = 32;
 
 /// The server's plugin says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +98,9 @@ pub struct PublicKeyRequest;
 impl PublicKeyRequest {
     /// The whole payload.
     pub const PAYLOAD: [u8; 1] = [0x02];
+
+    /// The same of a client of `sha256_password`.
+    pub const OF_SHA256: [u8; 1] = [0x01];
 
     /// Whether a client's payload is the request.
     pub fn is(payload: &[u8]) -> bool {

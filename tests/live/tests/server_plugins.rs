@@ -1,0 +1,82 @@
+//! Accounts of servers by each authentication plugin that Tidegate speaks, and one that it does
+//! not.
+
+use std::fmt::Write as _;
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Proxy, client as driver};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// A proxy with these accounts, whose passwords are their names.
+fn proxy(cluster: &Cluster, in_tls: bool, users: &[&str]) -> Proxy {
+    let mut more = String::new();
+    for user in users {
+        let table = "[[mysql_users]]\nusername";
+        writeln!(more, "\n{table} = \"{user}\"\npassword = \"{user}\"\ndefault_hostgroup = 0")
+            .expect("written");
+    }
+    let variables = "connect_timeout_server_max = 3000\nssl_p2s_verify = \"none\"\n".to_owned();
+    let row = format!("max_connections = 1000\nuse_ssl = {}\n", u8::from(in_tls));
+    Proxy::start(|interfaces| {
+        let options = SplitOptions { interfaces, variables, more, ..Default::default() };
+        lab::split_toml(cluster, &options).replace("max_connections = 1000\n", &row)
+    })
+    .expect("tidegate starts")
+}
+
+fn who(proxy: &Proxy, user: &str) -> Result<String, String> {
+    let told = |error: mysql::Error| driver::refusal(&error).2;
+    let mut conn = Conn::new(driver::account(proxy.port, user, user)).map_err(told)?;
+    let who = conn.query_first::<String, _>("SELECT CURRENT_USER()").map_err(told)?;
+    Ok(who.expect("a row"))
+}
+
+fn define(cluster: &Cluster, statements: &[&str]) {
+    for statement in statements {
+        cluster.primary().sql(statement).expect(statement);
+    }
+}
+
+#[test]
+fn ed25519_of_a_mariadb_is_spoken_and_what_is_not_is_named() {
+    let Some(cluster) = live::cluster("plugins", Flavour::MariaDb, 0) else { return };
+    define(
+        &cluster,
+        &[
+            "INSTALL SONAME 'auth_ed25519'",
+            "INSTALL SONAME 'auth_pam'",
+            "CREATE USER ed IDENTIFIED VIA ed25519 USING PASSWORD('ed')",
+            "CREATE USER other IDENTIFIED VIA ed25519 USING PASSWORD('nobody knows')",
+            "CREATE USER pam IDENTIFIED VIA pam",
+            "GRANT SELECT ON test.* TO ed, other, pam",
+        ],
+    );
+    let proxy = proxy(&cluster, false, &["ed", "other", "pam"]);
+    assert_eq!(who(&proxy, "ed"), Ok("ed@%".to_owned()));
+    let told = who(&proxy, "other").expect_err("the password is another one");
+    assert!(told.contains("1045 (28000): Access denied for user 'other'"), "{told}");
+    let told = who(&proxy, "pam").expect_err("nobody can be asked for what PAM asks");
+    assert!(told.contains("goes by the plugin 'dialog', which Tidegate does not speak"), "{told}");
+    assert_eq!(proxy.counter("shuns").expect("told"), 0, "the server is well");
+    assert_eq!(who(&proxy, "app"), Ok("app@%".to_owned()));
+}
+
+#[test]
+fn sha256_password_of_a_mysql_is_spoken_in_clear_text_and_in_tls() {
+    let Some(cluster) = live::cluster("plugins", Flavour::MySql, 0) else { return };
+    define(
+        &cluster,
+        &[
+            "CREATE USER sha IDENTIFIED WITH sha256_password BY 'sha'",
+            "GRANT SELECT ON test.* TO sha",
+        ],
+    );
+    for in_tls in [false, true] {
+        let proxy = proxy(&cluster, in_tls, &["sha"]);
+        // the server keeps nothing of one login for the next
+        for _ in 0..3 {
+            assert_eq!(who(&proxy, "sha"), Ok("sha@%".to_owned()), "TLS: {in_tls}");
+        }
+    }
+}
