@@ -209,7 +209,7 @@ fn packet(number: u8, content: &[u8]) -> Vec<u8> {
     [&length[..3], &[number], content].concat()
 }
 
-/// The number that is given to a packet with this number and content, that came in a compressed one.
+/// The number given to a packet with this number and content that came in a compressed one.
 fn heard_one((numbers, _): &mut Ends, compressed: u8, number: u8, content: &[u8]) -> u8 {
     let mut bytes = packet(number, content);
     numbers.hear(compressed);

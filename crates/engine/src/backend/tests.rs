@@ -1,11 +1,14 @@
 //! Logins by tables: what a server says, what it is told, and what comes of it.
 
+use wire::auth::{ed25519, native, rsa, sha2};
+use wire::connect::PublicKeyRequest;
 use wire::frame::{Framed, next_packet};
 use wire::reply::{write_auth_more, write_auth_switch, write_err, write_ok};
 
 use super::*;
 use crate::rows::UserRow;
-use crate::users::Users;
+use crate::users::{Learned, Users};
+use crate::vars::Vars;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const SHA2: &[u8] = b"caching_sha2_password";
