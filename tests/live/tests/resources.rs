@@ -168,19 +168,30 @@ fn a_client_gone_in_mid_result_leaves_nothing_running_and_spoils_nobodys_reply()
 /// Those who end what they send, and still read, get the answers to what they asked, and then the
 /// end; what runs for them longer than a second is killed as if they had left.
 fn half_closed_clients_are_answered(proxy: &Proxy) {
-    let asked = |texts: &[&str]| {
-        let mut raw = Raw::login(proxy.port, "app", "app").expect("logged in");
+    let asked_as = |user: &str, texts: &[&str]| {
+        let mut raw = Raw::login(proxy.port, user, user).expect("logged in");
         for text in texts {
             raw.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
         }
         raw.finish();
         String::from_utf8_lossy(&raw.rest().expect("the end comes")).into_owned()
     };
+    let asked = |texts: &[&str]| asked_as("app", texts);
     let said = asked(&["SELECT 'one'", "SELECT SLEEP(0.2), 'two'", "SELECT 'three'"]);
     let places = ["\u{3}one", "\u{3}two", "\u{5}three"].map(|word| said.find(word));
     assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {said:?}");
     let big = asked(&["SELECT REPEAT('x', 1000000) FROM test.seq_1_to_20"]);
     assert!(big.len() > 20_000_000, "{} bytes", big.len());
+
+    // what is relayed goes on as long as something comes of it
+    let slow = ["SELECT 'begins', SLEEP(0.4)"; 4];
+    let texts = [&slow[..], &["SELECT 'ends'"]].concat();
+    let said = asked_as("ff", &texts);
+    assert!(said.matches("begins").count() >= 4 && said.contains("\u{4}ends"), "{said:?}");
+    let begun = Instant::now();
+    let said = asked_as("ff", &["SELECT 'one'", "SELECT SLEEP(600)"]);
+    let took = begun.elapsed().as_secs_f64();
+    assert!((1.0..8.0).contains(&took) && said.contains("\u{3}one"), "{took} s: {said:?}");
 
     let begun = Instant::now();
     let said = asked(&["BEGIN", "SELECT SLEEP(600)"]);

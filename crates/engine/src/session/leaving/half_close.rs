@@ -59,9 +59,15 @@ impl Proxy {
     /// When a client that sends nothing more is taken for one that left; `None` for one that may
     /// send, and where commands run to their ends for nobody.
     fn parting_due_us(&self, id: SessionId) -> Option<u64> {
+        let session = self.sessions.get(id)?;
+        let ended_us = session.input.ended_us?;
+        if let Phase::Relaying(lane) = session.phase {
+            // nobody knows what its server still has to do, but by what comes of it
+            let heard_us = self.lanes.get(lane).map_or(0, |lane| lane.times.heard_us);
+            return Some(heard_us.max(ended_us).saturating_add(PARTING_US));
+        }
         let limited = self.snapshot.vars.kill_backend_connection_when_disconnect;
-        let ended_us = self.sessions.get(id).filter(|_| limited)?.input.ended_us?;
-        Some(ended_us.saturating_add(PARTING_US))
+        limited.then(|| ended_us.saturating_add(PARTING_US))
     }
 
     fn part(&mut self, id: SessionId) {
@@ -75,6 +81,7 @@ impl Session {
     fn goes_on_alone(&self) -> bool {
         match &self.phase {
             Phase::Clearing(_) | Phase::Delayed(_) | Phase::Waiting(_) => true,
+            Phase::Relaying(_) => true,
             Phase::Running(running) => match running.stage {
                 Stage::Aligning { .. } => true,
                 Stage::Sent => running.job.upload.is_none(),
