@@ -13,6 +13,7 @@ mod asker;
 pub mod client;
 pub mod compressed;
 pub mod encrypted;
+pub mod haproxy;
 mod kits;
 mod load;
 mod management;

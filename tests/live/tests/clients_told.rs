@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use lab::{Cluster, Flavour, SplitOptions};
-use live::{Proxy, client as driver, eventually};
+use lab::{Cluster, Flavour, RunDir, SplitOptions};
+use live::{Proxy, client as driver, eventually, haproxy};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
@@ -60,6 +60,28 @@ fn each_client_is_itself_to_the_server_whatever_is_shared() {
             });
             let opened = proxy.counter("lanes_created").expect("told");
             assert!((8..40).contains(&opened), "{opened} connections for 1,600 queries");
+        }
+    }
+}
+
+#[test]
+fn a_client_of_haproxy_is_itself_to_the_server_too() {
+    if !haproxy::is_there("clients told through HAProxy") {
+        return;
+    }
+    let Some(cluster) = live::cluster_with("clients told", Flavour::MariaDb, 0, &WORDS) else {
+        return;
+    };
+    let dir = RunDir::create().expect("a directory");
+    for (version, word) in [(1, "send-proxy-v2"), (2, "send-proxy")] {
+        let proxy = proxy(&cluster, version, "", "");
+        let (_process, port) = haproxy::in_front(&dir, proxy.port, word);
+        for last in [6, 7] {
+            let address = Ipv4Addr::new(127, 0, 0, last);
+            for user in ["app", "ff"] {
+                let mut conn = driver::connect(from(address, port, user));
+                assert_eq!(whose(&mut conn), format!("{user}@{address}"), "{word}");
+            }
         }
     }
 }

@@ -2,16 +2,13 @@
 //! headers made by hand.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use client::Login;
-use lab::{Cluster, Flavour, Process, RunDir, SplitOptions};
-use live::{Proxy, Raw, client as driver, eventually};
+use lab::{Cluster, Flavour, RunDir, SplitOptions};
+use live::{Proxy, Raw, client as driver, eventually, haproxy};
 use mysql::Conn;
 use mysql::prelude::Queryable;
-
-const HAPROXY: &str = "/usr/sbin/haproxy";
 
 /// The client's own address; everything else is at 127.0.0.1.
 const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
@@ -29,23 +26,6 @@ fn allowed(networks: &str) -> String {
     format!("threads = 1\nproxy_protocol_networks = \"{networks}\"\n")
 }
 
-/// HAProxy in front of a port, which tells clients' addresses so.
-fn haproxy(dir: &RunDir, to: u16, word: &str) -> (Process, u16) {
-    let port = lab::free_port().expect("a port");
-    let text = format!(
-        "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 60s\n    \
-         timeout server 60s\nlisten mysql\n    bind 127.0.0.1:{port}\n    \
-         server tidegate 127.0.0.1:{to} {word}\n"
-    );
-    let file = dir.path().join(format!("{word}.cfg"));
-    std::fs::write(&file, text).expect("written");
-    let words = [HAPROXY.into(), "-db".into(), "-f".into(), file.into()];
-    let process = Process::launch(&words, &dir.path().join("haproxy.log")).expect("it starts");
-    let greets = || live::greeting_of(port).is_ok();
-    eventually("HAProxy passes the greeting on", Duration::from_secs(10), greets);
-    (process, port)
-}
-
 fn admin(proxy: &Proxy) -> Conn {
     let listens = || live::greeting_of(proxy.admin_port).is_ok();
     eventually("the administrative interface listens", Duration::from_secs(10), listens);
@@ -60,8 +40,8 @@ fn counter(admin: &mut Conn, name: &str) -> u64 {
 
 #[test]
 fn behind_haproxy_the_client_s_address_counts() {
-    if !Path::new(HAPROXY).exists() {
-        return live::skip("presented by HAProxy", "there is none");
+    if !haproxy::is_there("presented by HAProxy") {
+        return;
     }
     let Some(cluster) = live::cluster("presented", Flavour::MariaDb, 0) else { return };
     let rules = format!(
@@ -72,7 +52,7 @@ fn behind_haproxy_the_client_s_address_counts() {
     let dir = RunDir::create().expect("a directory");
     let mut admin = admin(&proxy);
     for (word, name) in [("send-proxy", "PROXY_V1"), ("send-proxy-v2", "PROXY_V2")] {
-        let (_process, port) = haproxy(&dir, proxy.port, word);
+        let (_process, port) = haproxy::in_front(&dir, proxy.port, word);
         let from = driver::options(port).bind_address(Some(SocketAddr::from((CLIENT, 0))));
         let mut conn = driver::connect(from);
         let refused = conn.query_drop("SELECT 42").expect_err("a rule refuses it");
