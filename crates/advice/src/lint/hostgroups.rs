@@ -4,7 +4,7 @@ use super::rule::text;
 use super::{Findings, Kind, Lint};
 use engine::ids::HostgroupId;
 use engine::rows::UserRow;
-use engine::topology::Status;
+use engine::topology::{ServerRef, ServerState};
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     if lint.draft.servers.is_empty() {
@@ -55,16 +55,15 @@ fn fault(lint: &Lint<'_>, id: i64) -> Option<(Kind, String)> {
         }
         return Some((Kind::EmptyHostgroup, format!("hostgroup {id} has no servers")));
     }
-    if servers.iter().any(|server| server.status == Status::Online && server.weight > 0) {
-        return None;
-    }
-    let states: Vec<_> = servers
-        .iter()
-        .map(|server| match server.status {
-            Status::Online => format!("{server} has weight 0"),
-            status => format!("{server} is {}", status.name()),
-        })
-        .collect();
+    // what was seen of them comes and goes
+    let why_not = |server: &ServerRef| match server.state(0) {
+        ServerState::Set(status) => Some(format!("{server} is {}", status.name())),
+        ServerState::NoWeight => Some(format!("{server} has weight 0")),
+        ServerState::NoConnections => Some(format!("{server} has max_connections 0")),
+        ServerState::Serving | ServerState::Unfit(_) | ServerState::Shunned { .. } => None,
+    };
+    let states: Option<Vec<_>> = servers.iter().map(why_not).collect();
+    let states = states?;
     let reason = format!("no server of hostgroup {id} takes queries: {}", states.join(", "));
     Some((Kind::UnusableHostgroup, reason))
 }

@@ -50,7 +50,8 @@ kinds! {
     EmptyHostgroup = "hostgroup-without-servers",
         "Queries are sent to a hostgroup that has no servers.";
     UnusableHostgroup = "hostgroup-unusable",
-        "Queries are sent to a hostgroup whose servers are all offline, shunned or of weight 0.";
+        "Queries are sent to a hostgroup whose servers are all offline, shunned, or have weight 0 or \
+         `max_connections` 0.";
     UnknownUser = "unknown-user",
         "The rule asks for a user that does not exist.";
     InactiveUser = "inactive-user",

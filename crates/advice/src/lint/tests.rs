@@ -44,6 +44,26 @@ fn draft(rules: Vec<RuleRow>) -> Draft {
     Draft { rules, servers: (0..3).map(server).collect(), ..Draft::default() }
 }
 
+#[test]
+fn a_hostgroup_whose_servers_take_nothing_is_told_with_each_ones_reason() {
+    let of = |status: &str, weight, max_connections| {
+        let rule =
+            RuleRow { rule_id: 1, active: 1, destination_hostgroup: Some(0), ..RuleRow::default() };
+        let mut draft = draft(vec![rule]);
+        let row = &mut draft.servers[0];
+        (row.status, row.weight, row.max_connections) = (status.into(), weight, max_connections);
+        let snapshot = Snapshot::compile(&draft).expect("valid");
+        let found = lint(&draft, &snapshot).into_iter();
+        let found = found.filter(|finding| finding.kind == Kind::UnusableHostgroup);
+        found.map(|finding| finding.reason).collect::<Vec<_>>()
+    };
+    let told = |why: &str| vec![format!("no server of hostgroup 0 takes queries: db:3306 {why}")];
+    assert_eq!(of("ONLINE", 1, 10), [""; 0]);
+    assert_eq!(of("OFFLINE_SOFT", 1, 10), told("is OFFLINE_SOFT"));
+    assert_eq!(of("ONLINE", 0, 10), told("has weight 0"));
+    assert_eq!(of("ONLINE", 1, 0), told("has max_connections 0"));
+}
+
 const PATTERNS: [&str; 12] =
     ["a", "b", "^a", "b$", "ab", "a|b", "a+b", "^a*b$", "[ab]", "c", "a$^", "^"];
 
