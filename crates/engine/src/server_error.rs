@@ -2,6 +2,12 @@
 //!
 //! Numbers and names are those of MySQL's and MariaDB's lists of server errors.
 
+/// There is no such table.
+pub(crate) const NO_SUCH_TABLE: u16 = 1146;
+
+/// There is no such function or procedure.
+pub(crate) const NO_SUCH_ROUTINE: u16 = 1305;
+
 /// The data of a parameter that was sent ahead is of no use: told to every execution until the
 /// statement is reset.
 pub(crate) const WRONG_ARGUMENTS: u16 = 1210;
@@ -76,7 +82,7 @@ const MEANINGS: [(u16, Meaning); 38] = [
     (1130, Meaning::OF_ADDRESS),
     (1142, Meaning::MISSING),
     (1143, Meaning::MISSING),
-    (1146, Meaning::MISSING),
+    (NO_SUCH_TABLE, Meaning::MISSING),
     (1203, Meaning::ACCOUNT_FULL),
     (1226, Meaning::ACCOUNT_FULL),
     (1231, Meaning::OF_SESSION),
@@ -84,7 +90,7 @@ const MEANINGS: [(u16, Meaning); 38] = [
     (1251, Meaning::FINAL),
     (1273, Meaning::OF_SESSION),
     (1290, Meaning::READ_ONLY),
-    (1305, Meaning::MISSING),
+    (NO_SUCH_ROUTINE, Meaning::MISSING),
     (1356, Meaning::MISSING),
     (1370, Meaning::MISSING),
     (TOO_MANY_STATEMENTS, Meaning::MENDABLE),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::ids::HostgroupId;
-use crate::topology::{LastFault, Server, ServerRef, ServerState, Status, Topology};
+use crate::topology::{LastFault, Server, ServerState, Topology};
 
 /// Whether any server of a hostgroup serves now.
 pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
@@ -15,8 +15,7 @@ pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -
 /// How many servers of a hostgroup are online.
 pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
     let servers = topology.hostgroup(hostgroup).iter();
-    let is_online = |server: &&ServerRef| server.state(now_us).shown() == Status::Online.name();
-    servers.filter(is_online).count()
+    servers.filter(|server| server.state(now_us).is_online()).count()
 }
 
 /// Whether any server of a hostgroup but this one serves now.

@@ -41,6 +41,11 @@ impl ServerState {
         self.may_serve() || matches!(self, Self::Unfit(_))
     }
 
+    /// Whether it is shown as `ONLINE`.
+    pub fn is_online(self) -> bool {
+        self.shown() == Status::Online.name()
+    }
+
     /// What is told of it: its status, or a word of our own where ProxySQL has none.
     pub fn told(self) -> &'static str {
         match self {

@@ -262,7 +262,7 @@ impl Proxy {
     pub(crate) fn on_login_packet(&mut self, id: SessionId, packet: &Packet<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
-            return;
+            return self.impossible(());
         };
         let secure = session.client.secure;
         login.seq = packet.seq.wrapping_add(1);

@@ -224,7 +224,7 @@ impl Proxy {
         session.input.waits = more;
         let Phase::Skipping { span, then } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
-            return;
+            return self.impossible(());
         };
         self.tell(id, span.last_seq().wrapping_add(1), &then);
     }
@@ -236,7 +236,7 @@ impl Proxy {
         session.input.waits = more;
         let Phase::Discarding { scan, error } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
-            return;
+            return self.impossible(());
         };
         self.fail_reply(id, scan.last_seq().wrapping_add(1), &error);
     }

@@ -258,7 +258,8 @@ impl Proxy {
     }
 
     fn run_copy(&mut self, id: SessionId, text: &[u8], route: &Route) {
-        let Some(account) = self.sessions.get(id).and_then(|s| s.account.as_ref()) else { return };
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        let Some(account) = account else { return self.impossible(()) };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
         let (modes, judged) = (self.modes(id), self.defined());
         let mut facts = sql::facts_in(text, modes);

@@ -167,8 +167,8 @@ impl Proxy {
     /// The rest of a file is read and thrown away, for it would be taken for commands.
     fn discard_file(&mut self, id: SessionId, error: &SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Running(running) = &session.phase else { return };
-        let Stage::Infile(scan) = running.stage else { return };
+        let Phase::Running(running) = &session.phase else { return self.impossible(()) };
+        let Stage::Infile(scan) = running.stage else { return self.impossible(()) };
         session.phase = Phase::Discarding { scan, error: error.clone() };
         self.drop_kept(id);
         self.resume_input(id);

@@ -75,7 +75,7 @@ impl Proxy {
             match self.room_on(lane, waiter) {
                 Room::Later => return,
                 Room::Now => {
-                    let Some(job) = self.stop_waiting(waiter) else { return };
+                    let Some(job) = self.stop_waiting(waiter) else { return self.impossible(()) };
                     let depth_max = self.bounds(&job).depth;
                     self.with(End::Client(waiter), |proxy| proxy.run_shared(waiter, lane_id, job));
                     if self.lanes.get(lane_id).is_some_and(|lane| lane.depth() >= depth_max) {

@@ -37,7 +37,7 @@ impl Proxy {
         let (judged, known) = (self.defined(), self.known_code(id, route.destination));
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
-            return;
+            return self.impossible(());
         };
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
@@ -57,7 +57,9 @@ impl Proxy {
             }
             false => Some(&*handle),
         };
-        let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else { return };
+        let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else {
+            return self.impossible(());
+        };
         let Execution { conduct: own, only, has_data, .. } = execution;
         let mut reach = self.reach_of_execution(id, stmt, known, execution.noted);
         let mut insert_id = InsertId::Told;

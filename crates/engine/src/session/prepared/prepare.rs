@@ -72,7 +72,7 @@ impl Proxy {
             Err(error) => return self.refuse_command(id, upload, error),
         };
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let Some(handle) = session.handle(stmt) else { return };
+        let Some(handle) = session.handle(stmt) else { return self.impossible(()) };
         let is_kill = handle.text.command == Verb::Kill.into() && upload.is_none();
         let kills = handle.text.effects.intersects(Effects::KILLS) || self.may_kill(id, text);
         if kills && !is_kill {
@@ -254,7 +254,7 @@ impl Proxy {
         let definitions = self.offer.stmts.definitions();
         let Some(running) = self.running(id) else { return self.impossible(()) };
         running.delivered = true;
-        let What::Prepare(stmt) = running.job.what else { return };
+        let What::Prepare(stmt) = running.job.what else { return self.impossible(()) };
         let cut = running.job.holds.intersects(Holds::NOT_UNDERSTOOD);
         let end = End::Client(id);
         self.orders.relay(end, range.start..id_at);
@@ -265,7 +265,7 @@ impl Proxy {
             stmts.answer.clear();
             stmts.definitions = definitions;
         }
-        let Some(handle) = session.handle_mut(stmt) else { return };
+        let Some(handle) = session.handle_mut(stmt) else { return self.impossible(()) };
         handle.only = cut.then_some(lane_id);
         let (key, owner) = (handle.key, handle.owner_on(lane_id));
         let modes_known = handle.text.modes_known;

@@ -397,7 +397,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let defines = session.serving.defining.is_some();
-        let Phase::Running(running) = &mut phase else { return };
+        let Phase::Running(running) = &mut phase else { return self.impossible(()) };
         if running.job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }

@@ -75,8 +75,10 @@ impl Proxy {
             session.follow_autocommit(lane);
         }
         let is_on_now = was_off && session.want.autocommit;
-        let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
-        let Some(held_before) = session.held.get(at).copied() else { return };
+        let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else {
+            return self.impossible(());
+        };
+        let Some(held_before) = session.held.get(at).copied() else { return self.impossible(()) };
         let before = held_before.why;
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
         let how = session.how(job, outcome);

@@ -16,6 +16,7 @@ use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::link::LinkState;
 use crate::proxy::Proxy;
+use crate::server_error::{NO_SUCH_ROUTINE, NO_SUCH_TABLE};
 use crate::session::prepared::handles::Handle;
 use crate::session::replying::definitions::OF_UNREAD_CODE;
 use crate::session::replying::query_end::Rows;
@@ -260,8 +261,6 @@ impl Proxy {
 
 /// The table or function that a server says there is not, and what looks like it in a text.
 fn missing_name<'a>(said: &ErrPacket<'a>) -> Option<(&'a [u8], &'static [Role])> {
-    const NO_SUCH_TABLE: u16 = 1146;
-    const NO_SUCH_ROUTINE: u16 = 1305;
     let (full, roles): (_, &[Role]) = match said.code {
         // Table 'schema.table' doesn't exist
         NO_SUCH_TABLE => (said.message.split(|byte| *byte == b'\'').nth(1)?, &[Role::Table]),

@@ -98,6 +98,7 @@ impl Proxy {
         let Some(running) = self.running(id) else { return };
         let before = running.killed.replace(why);
         let lane_id = running.lane;
+        // one that is lost is not killed any more
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         if lane.is_quiet() || before == Some(why) || lane.marks.kills > 0 {
             return;

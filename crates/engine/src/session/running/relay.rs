@@ -40,7 +40,7 @@ impl Proxy {
     /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
     pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let Some(account) = session.account.clone() else { return };
+        let Some(account) = session.account.clone() else { return self.impossible(()) };
         let hostgroup = account.default_hostgroup;
         let until_us =
             session.timing.idle_since_us.saturating_add(self.patience_us(id, What::Plain));

@@ -271,7 +271,7 @@ impl Proxy {
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
-        let Phase::Running(running) = &mut session.phase else { return };
+        let Phase::Running(running) = &mut session.phase else { return self.impossible(()) };
         if result.is_err() && matches!(step, Step::Aside | Step::Leave) {
             return self.lose_lane(lane_id, LastFault::Os(0));
         }

@@ -295,7 +295,9 @@ impl Proxy {
         let took_us = self.now_us.saturating_sub(lane.times.turned_us);
         let behind = lane.shared.follows;
         lane.pop();
-        let Some(job) = self.running(id).map(|running| running.job) else { return };
+        let Some(job) = self.running(id).map(|running| running.job) else {
+            return self.impossible(());
+        };
         let depth_max = self.bounds(&job).depth;
         let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get(lane_id))
         else {
@@ -394,7 +396,7 @@ impl Proxy {
     /// Issues a command again, by itself.
     fn reissue(&mut self, id: SessionId, avoid: Option<usize>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Running(running) = &mut session.phase else { return };
+        let Phase::Running(running) = &mut session.phase else { return self.impossible(()) };
         let job = Job { sharing: Sharing::Alone, ..running.job };
         session.phase = Phase::Idle;
         self.stats.shared_reissued += 1;
