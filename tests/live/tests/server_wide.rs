@@ -94,7 +94,7 @@ fn what_servers_begin_with_is_what_sessions_begin_with() {
 #[test]
 fn what_clients_do_is_done_whatever_sessions_begin_with() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("server-wide settings", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("server-wide settings", flavour, 0) else { continue };
         let primary = cluster.primary();
         primary.sql("CREATE TABLE test.w (a INT)").expect("created");
         primary.sql("SET GLOBAL autocommit = 0, GLOBAL completion_type = 1").expect("set");
@@ -127,7 +127,7 @@ fn what_clients_do_is_done_whatever_sessions_begin_with() {
 fn what_a_server_runs_for_each_connection_stays_as_it_is() {
     const ASKS: &str = "SELECT CONCAT_WS(' ', @@time_zone, @@group_concat_max_len, @tenant)";
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("init_connect of a server", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("init_connect of a server", flavour, 0) else { continue };
         let primary = cluster.primary();
         let text = "SET time_zone = '+02:00', group_concat_max_len = 2000, @tenant = 7";
         for sql in [
@@ -168,7 +168,7 @@ fn what_a_server_runs_for_each_connection_stays_as_it_is() {
 #[test]
 fn a_commit_gives_back_what_no_flag_told_of() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("locks without a flag", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("locks without a flag", flavour, 0) else { continue };
         let primary = cluster.primary();
         primary.sql("CREATE TABLE test.plain (a INT) ENGINE = MyISAM").expect("created");
         primary.sql("CREATE FUNCTION test.f() RETURNS INT NO SQL RETURN 5").expect("created");
@@ -205,7 +205,7 @@ fn a_commit_gives_back_what_no_flag_told_of() {
 #[test]
 fn tables_begin_with_what_their_schema_was_altered_to() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("an altered schema", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("an altered schema", flavour, 0) else { continue };
         let primary = cluster.primary();
         primary.sql("CREATE DATABASE shop CHARACTER SET utf8mb4").expect("created");
         let proxy = sized(primary.port, 2, 12);
@@ -255,7 +255,7 @@ fn tables_begin_with_what_their_schema_was_altered_to() {
 fn a_transaction_goes_on_while_schemas_come_and_go() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
         let Some(cluster) = live::cluster("schemas beside a transaction", flavour, 0) else {
-            return;
+            continue;
         };
         let primary = cluster.primary();
         primary.sql("CREATE DATABASE gone").expect("created");
@@ -280,7 +280,7 @@ fn a_transaction_goes_on_while_schemas_come_and_go() {
 #[test]
 fn bytes_are_read_as_servers_read_them_in_every_character_set() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("character sets", flavour, 0) else { continue };
         let primary = cluster.primary();
         let _met = met(primary.port);
         let mut end = Raw::login(primary.port, "app", "app").expect("logged in");
@@ -342,7 +342,7 @@ fn a_kill_of_a_user_ends_its_own_sessions_alone() {
 #[test]
 fn no_character_set_hides_a_kill() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
+        let Some(cluster) = live::cluster("character sets", flavour, 0) else { continue };
         let primary = cluster.primary();
         let proxy = met(primary.port);
         let mut stranger = Raw::login(primary.port, "app", "app").expect("logged in");
