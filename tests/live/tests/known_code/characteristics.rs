@@ -62,11 +62,11 @@ fn how_transactions_are_to_be_is_one_sessions_where_nobody_has_read_the_function
             "CREATE FUNCTION test.reads_then() RETURNS INT DETERMINISTIC NO SQL \
              BEGIN {set}; RETURN 1; END"
         );
+        let before = proxy.counter("stored_code_readings").expect("counted");
         defines.query_drop(function).expect(set);
         drop(defines);
         assert_eq!(number(&mut first, "SELECT test.reads_then()"), Some(1), "{set}");
-        let before = proxy.counter("stored_code_readings").expect("counted");
-        live::eventually("it is read", Duration::from_secs(5), || {
+        live::eventually("it is read", Duration::from_secs(20), || {
             proxy.counter("stored_code_readings").expect("counted") > before
         });
         for _ in 0..4 {

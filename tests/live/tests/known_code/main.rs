@@ -108,9 +108,9 @@ fn a_function_that_was_read_after_it_ran_and_leaves_a_variable_keeps_its_connect
         assert_eq!(number(&mut first, "SELECT test.dirty()"), Some(1));
         assert_eq!(number(&mut second, "SELECT test.clean(1)"), Some(2));
         let readings = || proxy.counter("stored_code_readings").expect("counted");
-        live::eventually("it is read", Duration::from_secs(3), || readings() > 0);
+        live::eventually("it is read", Duration::from_secs(20), || readings() > 0);
         // what is known by now gives no new reason
-        live::eventually("all of it is known", Duration::from_secs(3), || {
+        live::eventually("all of it is known", Duration::from_secs(20), || {
             let kept = is_kept_for(&proxy, "get_lock");
             assert_eq!(number(&mut second, "SELECT test.clean(1)"), Some(2));
             is_kept_for(&proxy, "get_lock") == kept
@@ -139,7 +139,7 @@ fn a_lock_is_one_sessions_whenever_its_function_was_made_and_however_it_is_spell
         for _ in 0..3 {
             let before = readings();
             assert_eq!(code(&mut first, "SELECT test.late()"), 1305);
-            live::eventually("it is looked for", Duration::from_secs(3), || readings() > before);
+            live::eventually("it is looked for", Duration::from_secs(20), || readings() > before);
         }
         direct(&format!("CREATE FUNCTION test.late() {TAKES}('late', 0)"));
         direct(&format!("CREATE FUNCTION test.shown() {TAKES}('shown', 0)"));
@@ -181,7 +181,7 @@ fn a_lock_is_one_sessions_whose_function_was_written_about_before_it_was_made() 
             let before = readings();
             other.query_drop(text).expect(text);
             let is_read = || readings() > before || !text.contains(name);
-            live::eventually("it is looked for", Duration::from_secs(3), is_read);
+            live::eventually("it is looked for", Duration::from_secs(20), is_read);
             direct(&format!(
                 "CREATE FUNCTION test.{name}() RETURNS INT RETURN GET_LOCK('{name}', 0)"
             ));
@@ -209,7 +209,7 @@ fn what_a_function_set_before_it_raised_an_error_is_its_sessions() {
         let proxy = proxy(&cluster);
         let mut early = client::connect(client::options(proxy.port));
         number(&mut early, "SELECT test.clean(1)");
-        live::eventually("it is read", Duration::from_secs(3), || {
+        live::eventually("it is read", Duration::from_secs(20), || {
             proxy.counter("stored_code_readings").expect("counted") > 0
         });
         let mut first = client::connect(client::options(proxy.port));
@@ -238,7 +238,7 @@ fn a_lock_is_one_sessions_that_a_view_or_trigger_takes_which_was_not_there_when_
             direct(statement);
         }
         let proxy = proxy(&cluster);
-        live::eventually("all of it is known", Duration::from_secs(3), || {
+        live::eventually("all of it is known", Duration::from_secs(20), || {
             let kept = is_kept_for(&proxy, "get_lock");
             let mut early = client::connect(client::options(proxy.port));
             assert_eq!(number(&mut early, "SELECT test.clean(1)"), Some(2));
@@ -261,7 +261,7 @@ fn a_lock_is_one_sessions_that_a_view_or_trigger_takes_which_was_not_there_when_
         direct("CREATE TABLE test.plain_table (a INT)");
         let mut fourth = client::connect(client::options(proxy.port));
         number(&mut fourth, "SELECT a FROM test.plain_table");
-        live::eventually("it is known", Duration::from_secs(3), || {
+        live::eventually("it is known", Duration::from_secs(20), || {
             let kept = is_kept_for(&proxy, "new_table");
             number(&mut fourth, "SELECT a FROM test.plain_table");
             is_kept_for(&proxy, "new_table") == kept
@@ -289,7 +289,7 @@ impl Changing {
             cluster.primary().sql(&statement).expect(&statement);
         }
         let mut early = client::connect(client::options(proxy.port));
-        live::eventually("the view is known", Duration::from_secs(5), || {
+        live::eventually("the view is known", Duration::from_secs(20), || {
             let kept = is_kept_for(proxy, "new_table");
             number(&mut early, &self.select());
             let readings = proxy.counter("stored_code_readings").expect("counted");
@@ -304,7 +304,7 @@ impl Changing {
              WHERE state LIKE 'Waiting for table metadata lock%' AND info LIKE '%.{}%'",
             self.0
         );
-        live::eventually("statements wait", Duration::from_secs(5), || {
+        live::eventually("statements wait", Duration::from_secs(20), || {
             let value = cluster.primary().value(&waiting).expect("told");
             value.parse::<u64>().expect("a number") >= count
         });
@@ -324,7 +324,7 @@ impl Changing {
             })
         };
         let others: Vec<_> = (0..others).map(|_| wants()).collect();
-        live::eventually("the others wait, or have all", Duration::from_secs(5), || {
+        live::eventually("the others wait, or have all", Duration::from_secs(20), || {
             proxy.counter("checkouts_waited").expect("counted") > waited
                 || others.iter().all(thread::JoinHandle::is_finished)
         });
@@ -351,7 +351,7 @@ fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_statement_waited_fo
         let waited = proxy.counter("checkouts_waited").expect("counted");
         let select = view.select();
         let reads = thread::spawn(move || (number(&mut reader, &select), reader));
-        live::eventually("the reader waits", Duration::from_secs(5), || {
+        live::eventually("the reader waits", Duration::from_secs(20), || {
             proxy.counter("checkouts_waited").expect("counted") > waited
         });
         definer.query_drop(view.takes_lock()).expect("made");
@@ -406,20 +406,20 @@ fn a_lock_is_one_sessions_whose_view_was_made_anew_by_a_client_that_had_left() {
     // one who ends sooner than a tenth of a second after asking still reads
     thread::sleep(Duration::from_millis(300));
     definer.kill().and_then(|()| definer.wait()).expect("it has left");
-    live::eventually("its session has ended", Duration::from_secs(5), || {
+    live::eventually("its session has ended", Duration::from_secs(20), || {
         proxy.statistics().expect("told")["sessions"].as_u64() == Some(0)
     });
     let readings = || proxy.counter("stored_code_readings").expect("counted");
     let before = readings();
     let mut reader = client::connect(client::options(proxy.port));
-    live::eventually("the view is read as it was", Duration::from_secs(5), || {
+    live::eventually("the view is read as it was", Duration::from_secs(20), || {
         let other = "CREATE OR REPLACE VIEW test.after_that AS SELECT 1";
         reader.query_drop(other).expect("made");
         // the first one may have begun before the client left
         readings() > before + 2
     });
     direct.query_drop("COMMIT").expect("ended");
-    live::eventually("the view is another one", Duration::from_secs(5), || {
+    live::eventually("the view is another one", Duration::from_secs(20), || {
         let made = "SELECT view_definition FROM information_schema.views \
                     WHERE table_name = 'after'";
         cluster.primary().value(made).expect("told").to_ascii_lowercase().contains("get_lock")
@@ -469,7 +469,7 @@ fn after_a_reading<const N: usize>(proxy: &Proxy) -> [Conn; N] {
     let readings = || proxy.counter("stored_code_readings").expect("counted");
     let mut asks = client::connect(client::options(proxy.port));
     asks.query_drop("SELECT test.clean(1)").expect("answered");
-    live::eventually("it is read", Duration::from_secs(5), || readings() > 0);
+    live::eventually("it is read", Duration::from_secs(20), || readings() > 0);
     [0; N].map(|_| client::connect(client::options(proxy.port)))
 }
 
@@ -517,7 +517,7 @@ fn a_lock_is_one_sessions_whatever_became_of_its_code_before_it_was_read() {
         define("DROP FUNCTION test.changes");
         let before = readings();
         define(LOCKS);
-        live::eventually("it is read again", Duration::from_secs(5), || readings() > before);
+        live::eventually("it is read again", Duration::from_secs(20), || readings() > before);
         assert_eq!(number(&mut first, "EXECUTE s"), Some(1));
         first.query_drop("DEALLOCATE PREPARE s").expect("gone");
         assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0));
@@ -528,7 +528,7 @@ fn a_lock_is_one_sessions_whatever_became_of_its_code_before_it_was_read() {
         first.query_drop("INSERT INTO test.noted VALUES (2)").expect("written");
         let before = readings();
         define("DROP TRIGGER test.tr");
-        live::eventually("it is read again", Duration::from_secs(5), || readings() > before);
+        live::eventually("it is read again", Duration::from_secs(20), || readings() > before);
         assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0));
         assert_eq!(number(&mut first, "SELECT RELEASE_LOCK('n')"), Some(1));
     }
@@ -548,7 +548,7 @@ fn a_session_waits_no_longer_than_seconds_for_what_is_read_on_its_connection() {
             "SELECT COUNT(*) FROM information_schema.processlist \
              WHERE id = {filler} AND state LIKE 'User sleep'"
         );
-        live::eventually("the table is being filled", Duration::from_secs(5), || {
+        live::eventually("the table is being filled", Duration::from_secs(20), || {
             cluster.primary().value(&is_filling).expect("told") == "1"
         });
         let mut conn = client::connect(client::options(proxy.port));
