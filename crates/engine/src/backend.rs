@@ -314,7 +314,7 @@ impl BackendLogin {
             caps,
             max_packet: MAX_PACKET,
             collation: self.collation,
-            user: self.user.as_deref().unwrap_or(self.account.name.as_bytes()),
+            user: self.user.as_deref().unwrap_or(self.account.told_to_servers().as_bytes()),
             auth_response: &auth,
             schema: self.schema.as_deref(),
             plugin: Some(plugin.name().as_bytes()),

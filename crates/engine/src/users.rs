@@ -67,6 +67,15 @@ impl Credential {
         }
     }
 
+    /// Bytes of memory that it holds besides itself.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Clear { password, .. } => password.len(),
+            Self::CachingSha2(stored) => stored.len(),
+            Self::Empty | Self::Native(_) => 0,
+        }
+    }
+
     fn parse(stored: &[u8]) -> Result<Self, String> {
         if stored.is_empty() {
             return Ok(Self::Empty);
@@ -123,11 +132,15 @@ pub enum Learned {
 pub struct Account {
     /// Name.
     pub name: Arc<str>,
-    /// What is stored of the password.
+    /// What is stored of the password that clients prove.
     pub credential: Credential,
+    /// What is stored of the one that servers know, where it is another one.
+    pub at_servers: Option<Credential>,
     /// What logins taught; set once, shared by the versions of the account that have the same
     /// credential.
     pub learned: Arc<OnceLock<Learned>>,
+    /// The name that servers know, where it is another one.
+    pub name_at_servers: Option<Arc<str>>,
     /// Hostgroup when no rule decides.
     pub default_hostgroup: HostgroupId,
     /// Schema when the client names none.
@@ -181,11 +194,8 @@ impl Account {
     /// Bytes of memory that it holds.
     pub fn bytes(&self) -> usize {
         let schema = self.default_schema.as_ref().map_or(0, |schema| schema.len());
-        let password = match &self.credential {
-            Credential::Clear { password, .. } => password.len(),
-            Credential::CachingSha2(stored) => stored.len(),
-            Credential::Empty | Credential::Native(_) => 0,
-        };
+        let passwords = [Some(&self.credential), self.at_servers.as_ref()];
+        let password: usize = passwords.into_iter().flatten().map(Credential::bytes).sum();
         // the key in the list of all accounts has the name once more
         size_of::<Self>() + 2 * self.name.len() + schema + password + self.backends.bytes()
     }
@@ -220,14 +230,37 @@ impl Account {
             let flags = (flags, account.redirect, account.replication, account.annotations);
             (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
         };
-        columns(self) == columns(before) && self.asks_as(before)
+        let same = columns(self) == columns(before) && self.is_same_at_servers(before);
+        same && self.asks_as(before)
     }
 
     /// Whether servers can be logged in to with it wherever they could with `before`.
     fn can_take_over(&self, before: &Self) -> bool {
-        let is_hashed =
-            matches!(self.credential, Credential::Native(_) | Credential::CachingSha2(_));
-        !is_hashed || self.credential == before.credential || self.learned.get().is_some()
+        let shown = self.shown_to_servers();
+        let is_hashed = matches!(shown, Credential::Native(_) | Credential::CachingSha2(_));
+        let is_learned = self.at_servers.is_none() && self.learned.get().is_some();
+        !is_hashed || shown == before.shown_to_servers() || is_learned
+    }
+
+    /// Whether servers know both by one name and password, whatever clients prove.
+    fn is_same_at_servers(&self, other: &Self) -> bool {
+        self.at_servers == other.at_servers && self.name_at_servers == other.name_at_servers
+    }
+
+    /// The name that servers know.
+    pub fn told_to_servers(&self) -> &str {
+        self.name_at_servers.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What is stored of the password that servers know.
+    pub fn shown_to_servers(&self) -> &Credential {
+        self.at_servers.as_ref().unwrap_or(&self.credential)
+    }
+
+    /// The same with the password that servers know by another row.
+    fn with_servers(self, at_servers: &Credential) -> Self {
+        let at_servers = Some(at_servers.clone()).filter(|other| *other != self.credential);
+        Self { at_servers, ..self }
     }
 }
 
@@ -258,6 +291,7 @@ impl Users {
         let mut faults = Vec::new();
         let mut users = Self::default();
         let mut seen = HashMap::<&str, (bool, bool)>::new();
+        let mut sides = Sides::new();
         for (index, row) in rows.iter().enumerate() {
             match account(index, row) {
                 Ok(_) if row.active == 0 => {}
@@ -270,16 +304,19 @@ impl Users {
                     seen.insert(&row.username, if is_pair { (true, true) } else { side });
                     if before.is_some() && !is_pair {
                         faults.push(fault(index, "username", "this account is already there"));
-                    } else if before.is_none() || account.frontend {
-                        let account = match self.by_name.get(&name) {
-                            Some(before) => account.after(before),
-                            None => Arc::new(self.back(&name, account)),
-                        };
-                        users.by_name.insert(name, account);
+                    } else {
+                        sides.entry(name).or_default().push((index, account));
                     }
                 }
                 Err(mut found) => faults.append(&mut found),
             }
+        }
+        for (name, account) in as_accounts(sides, &mut faults) {
+            let account = match self.by_name.get(&name) {
+                Some(before) => account.after(before),
+                None => Arc::new(self.back(&name, account)),
+            };
+            users.by_name.insert(name, account);
         }
         let left = self.by_name.iter().map(|(name, account)| {
             let counts = (Arc::downgrade(&account.connected), Arc::downgrade(&account.backends));
@@ -335,7 +372,9 @@ impl Users {
     /// Whether an account is in force no more, or has another password by now.
     pub fn has_changed(&self, account: &Account) -> bool {
         let now = self.by_name.get(account.name.as_bytes());
-        now.is_none_or(|now| now.credential != account.credential)
+        now.is_none_or(|now| {
+            now.credential != account.credential || !now.is_same_at_servers(account)
+        })
     }
 
     /// How many accounts are in force.
@@ -354,6 +393,38 @@ impl Users {
     }
 }
 
+/// By name: its rows with their places, one for clients and one for servers, or one for both.
+type Sides = HashMap<Box<[u8]>, Vec<(usize, Account)>>;
+
+/// The accounts of these rows, with the names and passwords that servers know.
+fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, Account)> {
+    let accounts = sides.into_iter().filter_map(|(name, rows)| Some((name, as_one(rows)?)));
+    let accounts: Vec<_> = accounts.collect();
+    let known: HashMap<_, _> = accounts
+        .iter()
+        .map(|(name, (_, account))| (name.clone(), account.shown_to_servers().clone()))
+        .collect();
+    let mut at_servers = |index, account: Account| {
+        let Some(name) = &account.name_at_servers else { return Some(account) };
+        let credential = known.get(name.as_bytes());
+        if credential.is_none() {
+            let reason = format!("backend_username: there is no account '{name}'");
+            faults.push(fault(index, "attributes", reason));
+        }
+        credential.map(|credential| account.with_servers(credential))
+    };
+    let accounts = accounts.into_iter();
+    accounts.filter_map(|(name, (index, it))| Some((name, at_servers(index, it)?))).collect()
+}
+
+/// What the rows of a name come to: the one for clients, with the password of the one for servers.
+fn as_one(mut rows: Vec<(usize, Account)>) -> Option<(usize, Account)> {
+    let first = rows.pop()?;
+    let Some(other) = rows.pop() else { return Some(first) };
+    let (client, server) = if first.1.frontend { (first, other) } else { (other, first) };
+    Some((client.0, client.1.with_servers(&server.1.credential)))
+}
+
 fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
     ConfigFault { table: TABLE, row: Some(row), column: column.into(), reason: reason.into() }
 }
@@ -367,6 +438,7 @@ struct Attributes {
     replication: bool,
     annotations: bool,
     isolation: Option<&'static str>,
+    name_at_servers: Option<Arc<str>>,
     demands: Demands,
 }
 
@@ -379,9 +451,18 @@ impl Attributes {
             replication: json::switch(text, "replication")?,
             annotations: json::switch(text, "annotations")?,
             isolation: isolation(text)?,
+            name_at_servers: name_at_servers(text)?,
             demands: Demands::read(text)?,
         })
     }
+}
+
+/// The name of the account that servers are logged in to with.
+fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
+    const NAME: &str = "backend_username";
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    let name = said.as_str().filter(|name| !name.is_empty());
+    name.map(|name| Some(name.into())).ok_or_else(|| format!("{NAME} is no name"))
 }
 
 /// The isolation level that sessions begin with, in quotes as a `SET` takes it.
@@ -439,6 +520,8 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     Ok(Account {
         name: row.username.as_str().into(),
         credential,
+        at_servers: None,
+        name_at_servers: of_attributes.name_at_servers,
         learned: Arc::default(),
         default_hostgroup: HostgroupId(hostgroup),
         default_schema: row.default_schema.as_deref().filter(|s| !s.is_empty()).map(Into::into),

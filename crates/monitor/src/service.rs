@@ -57,7 +57,7 @@ impl Monitor {
         let now_us = io.now().0;
         if let Some(plan) = plan {
             let same = plan.account.name == self.plan.account.name
-                && plan.account.credential == self.plan.account.credential
+                && plan.account.shown_to_servers() == self.plan.account.shown_to_servers()
                 && plan.keys == self.plan.keys;
             self.accounts += u64::from(!same);
             self.plan = plan;

@@ -1,5 +1,5 @@
-//! Accounts of servers by each authentication plugin that Tidegate speaks, and one that it does
-//! not.
+//! Accounts of servers: by each authentication plugin that Tidegate speaks, by one that it does
+//! not, and by another name or password than clients have.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,12 @@ use mysql::prelude::Queryable;
 
 /// A proxy with these accounts, whose passwords are their names.
 fn proxy(cluster: &Cluster, in_tls: bool, users: &[&str]) -> Proxy {
-    let mut more = String::new();
+    proxy_with(cluster, in_tls, users, "")
+}
+
+/// The same with these rows besides.
+fn proxy_with(cluster: &Cluster, in_tls: bool, users: &[&str], rows: &str) -> Proxy {
+    let mut more = rows.to_owned();
     for user in users {
         let table = "[[mysql_users]]\nusername";
         writeln!(more, "\n{table} = \"{user}\"\npassword = \"{user}\"\ndefault_hostgroup = 0")
@@ -78,5 +83,35 @@ fn sha256_password_of_a_mysql_is_spoken_in_clear_text_and_in_tls() {
         for _ in 0..3 {
             assert_eq!(who(&proxy, "sha"), Ok("sha@%".to_owned()), "TLS: {in_tls}");
         }
+    }
+}
+
+#[test]
+fn servers_know_accounts_by_their_own_names_and_passwords() {
+    let Some(cluster) = live::cluster("plugins", Flavour::MariaDb, 0) else { return };
+    define(
+        &cluster,
+        &[
+            "CREATE USER shop IDENTIFIED BY 'of shop'",
+            "CREATE USER pair IDENTIFIED BY 'of servers'",
+            "GRANT SELECT ON test.* TO shop, pair",
+        ],
+    );
+    let row = |name: &str, password: &str, more: &str| {
+        format!("\n[[mysql_users]]\nusername = \"{name}\"\npassword = \"{password}\"\n{more}\n")
+    };
+    let rows = [
+        row("web", "web", "attributes = '{\"backend_username\": \"shop\"}'"),
+        row("shop", "of shop", "frontend = 0"),
+        row("pair", "pair", "backend = 0"),
+        row("pair", "of servers", "frontend = 0"),
+    ];
+    let proxy = proxy_with(&cluster, false, &[], &rows.concat());
+    assert_eq!(who(&proxy, "web"), Ok("shop@%".to_owned()));
+    assert_eq!(who(&proxy, "pair"), Ok("pair@%".to_owned()));
+    for (user, password) in [("shop", "of shop"), ("pair", "of servers"), ("web", "of shop")] {
+        let refused = Conn::new(driver::account(proxy.port, user, password));
+        let (code, ..) = driver::refusal(&refused.err().expect("no client's password"));
+        assert_eq!(code, 1045, "{user}");
     }
 }

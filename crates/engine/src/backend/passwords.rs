@@ -56,7 +56,9 @@ pub(super) enum Secret<'a> {
 
 impl Account {
     pub(super) fn secret(&self) -> Secret<'_> {
-        match (&self.credential, self.learned.get()) {
+        // what clients taught is the password that they prove
+        let learned = self.learned.get().filter(|_| self.at_servers.is_none());
+        match (self.shown_to_servers(), learned) {
             (Credential::Empty, _) => Secret::Empty,
             (Credential::Clear { password, .. }, _) => Secret::Clear(password),
             (_, Some(Learned::Clear(password))) => Secret::Clear(password),

@@ -136,6 +136,24 @@ fn a_password_that_is_only_known_by_its_hash_is_shown_to_the_plugin_that_can_do_
 }
 
 #[test]
+fn a_server_is_shown_the_password_of_its_own_row() {
+    let row = |password: &str, frontend| UserRow {
+        username: "app".into(),
+        password: password.into(),
+        frontend,
+        backend: 1 - frontend,
+        ..UserRow::default()
+    };
+    let users = Users::compile(&[row("of clients", 1), row("pear", 0)]).unwrap();
+    let account = users.find(b"app").unwrap().clone();
+    // a client has shown its own
+    let learned = Learned::Clear(b"of clients".as_slice().into());
+    account.learned.set(learned).unwrap_or_else(|_| panic!("it was not known"));
+    let (_, told) = Scene::new(account, false).greet(NATIVE, everything());
+    assert_eq!(auth_of(&told), (NATIVE.to_vec(), native::scramble(b"pear", &SCRAMBLE).to_vec()));
+}
+
+#[test]
 fn a_server_that_switches_is_answered_by_its_new_challenge() {
     for (plugin, auth) in [
         (NATIVE, native::scramble(b"pear", &OTHER).to_vec()),

@@ -160,6 +160,7 @@ rows! {
         .members(&[
             "pipeline_depth",
             "max_backend_connections",
+            "backend_username",
             "redirect",
             "replication",
             "require_issuer",

@@ -40,6 +40,34 @@ fn every_fault_of_every_row_is_named() {
 }
 
 #[test]
+fn servers_may_know_an_account_by_another_name_and_its_password() {
+    let mapped = |to: &str| UserRow {
+        attributes: format!("{{\"backend_username\": {to}}}"),
+        ..row("a", b"of a")
+    };
+    let of_servers = UserRow { frontend: 0, ..row("shop", b"of shop") };
+    let compile = |rows: &[UserRow]| {
+        let told = |faults: Vec<ConfigFault>| faults[0].to_string();
+        Users::compile(rows).map_err(told)
+    };
+    let users = compile(&[mapped("\"shop\""), of_servers.clone()]).unwrap();
+    let account = users.find(b"a").expect("for clients");
+    assert_eq!(account.told_to_servers(), "shop");
+    assert!(account.credential == Credential::parse(b"of a").unwrap());
+    assert!(*account.shown_to_servers() == Credential::parse(b"of shop").unwrap());
+    let plain = users.recompile(&[row("a", b"of a"), of_servers]).map_err(|it| it.len()).unwrap();
+    assert!(plain.has_changed(account), "connections of the other name serve nobody else");
+    for (to, why) in [
+        ("\"nobody\"", "backend_username: there is no account 'nobody'"),
+        ("\"\"", "backend_username is no name"),
+        ("1", "backend_username is no name"),
+    ] {
+        let told = compile(&[mapped(to)]).err().unwrap();
+        assert_eq!(told, format!("mysql_users row 1 column attributes: {why}"));
+    }
+}
+
+#[test]
 fn a_row_for_clients_and_one_for_servers_are_one_account() {
     let side = |frontend, backend, default_hostgroup| UserRow {
         frontend,
@@ -52,6 +80,32 @@ fn a_row_for_clients_and_one_for_servers_are_one_account() {
         assert_eq!(users.len(), 1);
         assert_eq!(users.find(b"a").expect("for clients").default_hostgroup, HostgroupId(3));
     }
+    // each with its password
+    let [clients, servers] = [
+        UserRow { password: b"theirs".to_vec(), ..side(1, 0, 3) },
+        UserRow { password: b"ours".to_vec(), ..side(0, 1, 4) },
+    ];
+    let parse = |password: &[u8]| Credential::parse(password).unwrap();
+    let compile = |rows: &[UserRow]| Users::compile(rows).map_err(|faults| faults.len()).unwrap();
+    for rows in [[clients.clone(), servers.clone()], [servers.clone(), clients.clone()]] {
+        let users = compile(&rows);
+        let account = users.find(b"a").expect("for clients");
+        assert!(account.credential == parse(b"theirs"));
+        assert!(*account.shown_to_servers() == parse(b"ours"));
+        assert!(!users.has_changed(account));
+        // another one for servers is another one for connections that there are
+        let later = UserRow { password: b"new".to_vec(), ..servers.clone() };
+        let next = users.recompile(&[clients.clone(), later]).map_err(|it| it.len()).unwrap();
+        assert!(next.has_changed(account));
+        let follower = next.find(b"a").expect("for clients");
+        assert!(*follower.shown_to_servers() == parse(b"new"));
+        assert!(next.successor(account).is_some(), "clients go on");
+    }
+    // what clients taught says nothing of the other one
+    let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7".to_vec();
+    let users = compile(&[clients, UserRow { password: hash, ..servers }]);
+    let account = users.find(b"a").expect("for clients");
+    assert!(matches!(account.shown_to_servers(), Credential::Native(_)));
     for twice in [side(1, 0, 3), side(0, 1, 4), side(1, 1, 3)] {
         let faults = Users::compile(&[side(1, 0, 3), side(0, 1, 4), twice]).err().unwrap();
         let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
