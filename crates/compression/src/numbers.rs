@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 
 use wire::command::code;
 use wire::frame;
-use wire::reply::ErrPacket;
 
 use crate::results::{FILE_REQUEST, is_answered};
 
@@ -69,10 +68,8 @@ enum Seen<'a> {
         number: &'a mut u8,
         /// It goes on with the packet before.
         is_part: bool,
-        /// It has no content.
-        is_empty: bool,
-        /// The first byte of its content, if that has come.
-        first: Option<u8>,
+        /// How long its content is.
+        length: usize,
     },
     /// One of the first bytes of its content, and which.
     Content(usize, u8),
@@ -100,10 +97,9 @@ impl Place {
                 self.header += 1;
                 continue;
             }
-            let (is_part, is_empty) = (self.goes_on, self.length == 0);
-            let first = bytes.get(at).copied().filter(|_| !is_empty);
-            see(Seen::Number { number: &mut bytes[at - 1], is_part, is_empty, first });
-            let (content, goes_on) = (self.length, self.length == frame::MAX_PAYLOAD);
+            let (is_part, length) = (self.goes_on, self.length);
+            see(Seen::Number { number: &mut bytes[at - 1], is_part, length });
+            let (content, goes_on) = (length, length == frame::MAX_PAYLOAD);
             *self = Self { content, goes_on, ..Self::default() };
         }
     }
@@ -234,8 +230,8 @@ impl Numbers {
         let mut place = std::mem::take(&mut self.heard);
         place.pass(bytes, |seen| match seen {
             Seen::Number { number, is_part: true, .. } => *number = self.given_part(*number),
-            Seen::Number { number, is_empty, first, .. } => {
-                *number = self.given(*number, is_empty, first);
+            Seen::Number { number, length, .. } => {
+                *number = self.given(*number, length);
                 self.heard_first = [0; FIRST_BYTES];
             }
             Seen::Content(at, byte) => {
@@ -258,14 +254,14 @@ impl Numbers {
         self.given_last
     }
 
-    fn given(&mut self, number: u8, is_empty: bool, first: Option<u8>) -> u8 {
+    fn given(&mut self, number: u8, length: usize) -> u8 {
         let goes_on = self.heard_last.map(|last| last.wrapping_add(1)) == Some(number);
         self.heard_last = Some(number);
         let begun_with = self.begun_with(number, goes_on);
         self.heard_begins = begun_with.is_some();
         // a file ends with a packet that is empty
-        self.file &= !is_empty;
-        let is_for_nobody = self.is_for_nobody(number, first);
+        self.file &= length > 0;
+        let is_for_nobody = self.is_for_nobody(number, length);
         self.given_last = if let Some(first) = begun_with {
             (self.is_answered, self.turn) = (false, None);
             if self.leg == Leg::Server {
@@ -286,11 +282,11 @@ impl Numbers {
         self.given_last
     }
 
-    /// Whether a packet that begins with this is an error that a server has for nobody.
-    fn is_for_nobody(&self, number: u8, first: Option<u8>) -> bool {
-        let is_error = first == Some(ErrPacket::MARKER);
-        let is_likely = self.is_answered && (is_error || first.is_none());
-        self.leg == Leg::Server && number == 0 && (is_likely || is_error && self.due.is_none())
+    /// Whether a packet of this number and length is an error that a server has for nobody. What
+    /// it begins with may not have come; a further result begins with a few bytes.
+    fn is_for_nobody(&self, number: u8, length: usize) -> bool {
+        let is_idle = self.due.is_none() && length >= ERROR_BYTES_MIN;
+        self.leg == Leg::Server && number == 0 && (self.is_answered || is_idle)
     }
 
     /// The number with which something begins that has this one, if it does: a reply to a command
@@ -390,6 +386,9 @@ impl Numbers {
         number.wrapping_add(shift)
     }
 }
+
+/// No error has fewer bytes, nor has the number of a result's columns as many.
+const ERROR_BYTES_MIN: usize = 16;
 
 /// Commands that are answered with a binary log.
 const DUMPS: [u8; 2] = [code::BINLOG_DUMP, code::BINLOG_DUMP_GTID];

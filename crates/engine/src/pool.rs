@@ -3,7 +3,6 @@
 //! The pool owns no connection; it knows which lanes are idle and which sessions wait. A lane
 //! changes hands only by being given: to the first waiter it fits, else to the idle ones.
 
-use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,8 +59,8 @@ pub struct Need<'a> {
     pub backends_max: u32,
     /// Capability class.
     pub class: Caps,
-    /// The address of the client that its server is told of, if that is told of any.
-    pub client: Option<Option<IpAddr>>,
+    /// The address of the client that its server is to know, if it is told of any.
+    pub client: Option<&'a Arc<str>>,
     /// State to arrive at.
     pub want: &'a LinkState,
     /// Index of the server that just failed: another one is preferred, and none of its idle lanes
@@ -557,7 +556,8 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !is_same_account(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
-    if !Presented::is_right(lane.presented.as_deref(), need.client) {
+    let tells = lane.presented.is_some() || need.client.is_some();
+    if tells && !is_known_client(lane, need) {
         return None;
     }
     let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);
@@ -572,6 +572,13 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
         return None;
     }
     need.want.distance(&lane.state)
+}
+
+/// Whether the server of a lane knows the client that it is to know.
+#[cold]
+fn is_known_client(lane: &Lane, need: &Need<'_>) -> bool {
+    let told = lane.presented.as_deref().map(Presented::client);
+    told == need.client.map(|address| address.parse().ok())
 }
 
 /// Whether a command would read stored code otherwise than the server of a lane has.

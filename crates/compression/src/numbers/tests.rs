@@ -226,7 +226,8 @@ fn an_error_that_a_server_has_for_nobody_keeps_its_number() {
         if !is_idle {
             sent(&mut numbers, &[0]);
         }
-        assert_eq!(heard_one(&mut numbers, 0, 0, b"\xff\xbf\x0f"), 0, "idle: {is_idle}");
+        let error = b"\xff\xbf\x0f#HY000disconnected";
+        assert_eq!(heard_one(&mut numbers, 0, 0, error), 0, "idle: {is_idle}");
     }
     // a further result that happens to come with that number
     let mut numbers = ends(Leg::Server);

@@ -15,15 +15,6 @@ pub struct Presented {
 }
 
 impl Presented {
-    /// Whether a connection tells what it is to: nothing, or a client of this address.
-    #[inline]
-    pub fn is_right(told: Option<&Self>, wanted: Option<Option<IpAddr>>) -> bool {
-        match (told, wanted) {
-            (None, None) => true,
-            (told, wanted) => told.map(Self::client) == wanted,
-        }
-    }
-
     /// The client's address, without its port.
     pub fn client(&self) -> Option<IpAddr> {
         self.ends.map(|ends| ends.from.ip())

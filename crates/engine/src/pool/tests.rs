@@ -347,10 +347,12 @@ fn a_connection_that_names_a_client_serves_clients_of_that_address() {
     ] {
         let id = bench.idle_lane(0, "test", Caps::NONE);
         bench.lanes.get_mut(id).expect("it is there").presented = lane.map(Box::new);
-        let need = Need {
-            client: wanted.map(|it: Presented| it.client()),
-            ..need(&bench.account, &bench.want)
-        };
+        // one without an address is there by another word
+        let addr: Option<Arc<str>> = wanted.map(|wanted: Presented| match wanted.client() {
+            Some(address) => address.to_string().into(),
+            None => "localhost".into(),
+        });
+        let need = Need { client: addr.as_ref(), ..need(&bench.account, &bench.want) };
         let found = super::fits(bench.lanes.get(id).expect("it is there"), &need);
         assert_eq!(found.is_some(), fits, "{lane:?} {wanted:?}");
     }

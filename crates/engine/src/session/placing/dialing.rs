@@ -114,7 +114,7 @@ impl Proxy {
     ) -> Option<Need<'a>> {
         let account = session.account.as_ref()?;
         let tells = self.snapshot.hostgroups.proxy_protocol(hostgroup).is_some();
-        let client = tells.then(|| session.client.ip());
+        let client = tells.then_some(&session.client.addr);
         Some(Need { client, ..Need::of(hostgroup, account, session.class, &session.want) })
     }
 
