@@ -557,7 +557,7 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
         return None;
     }
     let tells = lane.presented.is_some() || need.client.is_some();
-    if tells && !is_known_client(lane, need) {
+    if tells && !Presented::is_of(lane.presented.as_deref(), need.client) {
         return None;
     }
     let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);
@@ -572,13 +572,6 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
         return None;
     }
     need.want.distance(&lane.state)
-}
-
-/// Whether the server of a lane knows the client that it is to know.
-#[cold]
-fn is_known_client(lane: &Lane, need: &Need<'_>) -> bool {
-    let told = lane.presented.as_deref().map(Presented::client);
-    told == need.client.map(|address| address.parse().ok())
 }
 
 /// Whether a command would read stored code otherwise than the server of a lane has.

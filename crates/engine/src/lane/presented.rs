@@ -1,6 +1,7 @@
 //! What a connection tells its server of the client that it is opened for.
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use wire::proxy_header::Ends;
 
@@ -15,6 +16,12 @@ pub struct Presented {
 }
 
 impl Presented {
+    /// Whether what a connection tells is what is wanted: the client of that address, or nothing.
+    #[cold]
+    pub fn is_of(told: Option<&Self>, wanted: Option<&Arc<str>>) -> bool {
+        told.map(Self::client) == wanted.map(|address| address.parse().ok())
+    }
+
     /// The client's address, without its port.
     pub fn client(&self) -> Option<IpAddr> {
         self.ends.map(|ends| ends.from.ip())
