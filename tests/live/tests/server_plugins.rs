@@ -111,7 +111,7 @@ fn servers_know_accounts_by_their_own_names_and_passwords() {
     assert_eq!(who(&proxy, "pair"), Ok("pair@%".to_owned()));
     for (user, password) in [("shop", "of shop"), ("pair", "of servers"), ("web", "of shop")] {
         let refused = Conn::new(driver::account(proxy.port, user, password));
-        let (code, ..) = driver::refusal(&refused.err().expect("no client's password"));
+        let (code, ..) = driver::refusal(&refused.expect_err("no client's password"));
         assert_eq!(code, 1045, "{user}");
     }
 }
