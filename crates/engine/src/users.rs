@@ -399,7 +399,9 @@ type Sides = HashMap<Box<[u8]>, Vec<(usize, Account)>>;
 /// The accounts of these rows, with the names and passwords that servers know.
 fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, Account)> {
     let accounts = sides.into_iter().filter_map(|(name, rows)| Some((name, as_one(rows)?)));
-    let accounts: Vec<_> = accounts.collect();
+    let mut accounts: Vec<_> = accounts.collect();
+    // faults are told in the order of rows
+    accounts.sort_by_key(|(_, (index, _))| *index);
     let known: HashMap<_, _> = accounts
         .iter()
         .map(|(name, (_, account))| (name.clone(), account.shown_to_servers().clone()))

@@ -216,17 +216,8 @@ impl<D: Driver> Edge<D> {
             all[1..=more].copy_from_slice(&parts[..more]);
             self.driver.send(&socket.handle, &all[..=more])
         };
-        let taken = match sent {
-            Ok(taken) => taken,
-            Err(libc::EAGAIN | libc::EINTR) => 0,
-            Err(errno) => {
-                socket.drop_outgoing(&mut self.pool);
-                self.fail(sock, Failure::new(Op::Send, errno));
-                return 0;
-            }
-        };
-        self.stats.sends += 1;
-        self.stats.bytes_out += taken as u64;
+        let Some(taken) = self.note_sent(sock, sent) else { return 0 };
+        let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         if pending > 0 {
             socket.output.consume(taken.min(pending), &mut self.pool);
         }
@@ -241,11 +232,34 @@ impl<D: Driver> Edge<D> {
         }
         let backlog = socket.output.len();
         if backlog > 0 {
-            socket.blocked = true;
-            self.stats.sends_blocked += 1;
-            let to = Interest { write: true, ..socket.interest };
-            self.watch_or_fail(sock, to);
+            self.await_writable(sock);
         }
         backlog
+    }
+
+    /// How many bytes a send moved; `None` where the socket has failed.
+    pub(super) fn note_sent(&mut self, sock: Sock, sent: Result<usize, i32>) -> Option<usize> {
+        let taken = match sent {
+            Ok(taken) => taken,
+            Err(libc::EAGAIN | libc::EINTR) => 0,
+            Err(errno) => {
+                let socket = self.sockets.find_mut(sock)?;
+                socket.drop_outgoing(&mut self.pool);
+                self.fail(sock, Failure::new(Op::Send, errno));
+                return None;
+            }
+        };
+        self.stats.sends += 1;
+        self.stats.bytes_out += taken as u64;
+        Some(taken)
+    }
+
+    /// The system took less than it was given: what is left follows when it can.
+    pub(super) fn await_writable(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        socket.blocked = true;
+        self.stats.sends_blocked += 1;
+        let to = Interest { write: true, ..socket.interest };
+        self.watch_or_fail(sock, to);
     }
 }

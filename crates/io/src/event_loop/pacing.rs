@@ -2,7 +2,6 @@
 //! when the next may. Deliberately knows nothing of receiving.
 
 use super::{Edge, Loop, Service};
-use crate::addr::{Failure, Op};
 use crate::driver::{Driver, Interest};
 use crate::micros::Micros;
 use crate::sockets::Sock;
@@ -39,27 +38,17 @@ impl<D: Driver> Edge<D> {
             return self.hold(sock);
         }
         let share = pending.min(share_bytes(bytes_per_s));
-        let taken = match self.driver.send(&socket.handle, &[&socket.output.bytes()[..share]]) {
-            Ok(taken) => taken,
-            Err(libc::EAGAIN | libc::EINTR) => 0,
-            Err(errno) => {
-                socket.drop_outgoing(&mut self.pool);
-                self.fail(sock, Failure::new(Op::Send, errno));
-                return 0;
-            }
-        };
-        self.stats.sends += 1;
-        self.stats.bytes_out += taken as u64;
+        let sent = self.driver.send(&socket.handle, &[&socket.output.bytes()[..share]]);
+        let Some(taken) = self.note_sent(sock, sent) else { return 0 };
+        let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         socket.output.consume(taken, &mut self.pool);
         socket.free_at = now + lasts(taken, bytes_per_s);
         if taken == share {
             return if pending > share { self.hold(sock) } else { 0 };
         }
-        socket.blocked = true;
-        self.stats.sends_blocked += 1;
-        let to = Interest { write: true, ..socket.interest };
-        self.watch_or_fail(sock, to);
-        self.sockets.find(sock).map_or(0, |socket| socket.output.len())
+        let backlog = socket.output.len();
+        self.await_writable(sock);
+        backlog
     }
 
     /// What waits for a socket goes out when its time comes; how much that is.

@@ -6,8 +6,8 @@ use aws_lc_rs::digest::{SHA512, digest};
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Sha512, VerifyingKey};
 
-/// The length of the server's nonce.
-pub const NONCE_BYTES: usize = 32;
+use crate::connect::CHALLENGE_BYTES;
+
 /// The length of a public key.
 pub const PUBLIC_BYTES: usize = 32;
 /// The length of a signature.
@@ -15,7 +15,7 @@ pub const SIGNATURE_BYTES: usize = 64;
 
 /// What a client answers to `nonce`. An empty password is answered by nothing at all, which is left
 /// to the caller.
-pub fn sign(password: &[u8], nonce: &[u8; NONCE_BYTES]) -> [u8; SIGNATURE_BYTES] {
+pub fn sign(password: &[u8], nonce: &[u8; CHALLENGE_BYTES]) -> [u8; SIGNATURE_BYTES] {
     let secret = secret(password);
     raw_sign::<Sha512>(&secret, nonce, &VerifyingKey::from(&secret)).to_bytes()
 }
@@ -43,7 +43,7 @@ mod tests {
         #[test]
         fn answers_and_keys_are_those_of_another_client(
             password in proptest::collection::vec(any::<u8>(), 1..80),
-            nonce: [u8; NONCE_BYTES],
+            nonce: [u8; CHALLENGE_BYTES],
         ) {
             let (answer, key) = Oracle::new(&password).answers(ClientEd25519::default(), &[&nonce]);
             prop_assert_eq!(answer.as_slice(), sign(&password, &nonce));

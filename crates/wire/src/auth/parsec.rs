@@ -9,10 +9,10 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA512};
 use aws_lc_rs::rand;
 use ed25519_dalek::{Signer, SigningKey};
 
-/// The length of each side's nonce.
-pub const NONCE_BYTES: usize = 32;
+use crate::connect::CHALLENGE_BYTES;
+
 /// The length of a client's answer: its nonce and the signature.
-pub const ANSWER_BYTES: usize = NONCE_BYTES + 64;
+pub const ANSWER_BYTES: usize = CHALLENGE_BYTES + 64;
 /// The length of what a server says of the salt: `P`, the rounds, the salt itself.
 pub const SALT_BYTES: usize = 20;
 
@@ -28,7 +28,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Derives it, which takes about a millisecond; `None` for a salt of another algorithm, or with
+    /// Derives it, which takes some milliseconds at most; `None` for a salt of another algorithm, or with
     /// more than 8192 rounds.
     pub fn derive(password: &[u8], salt: &[u8]) -> Option<Self> {
         // some servers mark what their plugins send besides
@@ -42,21 +42,21 @@ impl Key {
     }
 
     /// What a client answers to a server's nonce; `None` when no randomness is to be had.
-    pub fn answer(&self, nonce: &[u8; NONCE_BYTES]) -> Option<[u8; ANSWER_BYTES]> {
-        let mut own = [0; NONCE_BYTES];
+    pub fn answer(&self, nonce: &[u8; CHALLENGE_BYTES]) -> Option<[u8; ANSWER_BYTES]> {
+        let mut own = [0; CHALLENGE_BYTES];
         rand::fill(&mut own).ok()?;
         Some(self.answer_with(nonce, &own))
     }
 
     fn answer_with(
         &self,
-        nonce: &[u8; NONCE_BYTES],
-        own: &[u8; NONCE_BYTES],
+        nonce: &[u8; CHALLENGE_BYTES],
+        own: &[u8; CHALLENGE_BYTES],
     ) -> [u8; ANSWER_BYTES] {
         let signature = self.key.sign(&[nonce.as_slice(), own].concat()).to_bytes();
         let mut answer = [0; ANSWER_BYTES];
-        answer[..NONCE_BYTES].copy_from_slice(own);
-        answer[NONCE_BYTES..].copy_from_slice(&signature);
+        answer[..CHALLENGE_BYTES].copy_from_slice(own);
+        answer[CHALLENGE_BYTES..].copy_from_slice(&signature);
         answer
     }
 
@@ -84,7 +84,7 @@ mod tests {
         #[test]
         fn answers_and_keys_are_those_of_another_client(
             password in proptest::collection::vec(any::<u8>(), 1..80),
-            nonce: [u8; NONCE_BYTES],
+            nonce: [u8; CHALLENGE_BYTES],
             factor in 0..=FACTOR_MAX,
         ) {
             let salt = salt(factor);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn answers_differ_and_marked_salts_are_salts() {
         let key = Key::derive(b"secret", &salt(0)).expect("a salt");
-        let nonce = [7; NONCE_BYTES];
+        let nonce = [7; CHALLENGE_BYTES];
         assert_ne!(key.answer(&nonce), key.answer(&nonce));
         let marked = [&[1], salt(0).as_slice()].concat();
         assert_eq!(Key::derive(b"secret", &marked).expect("a salt").stored(), key.stored());
