@@ -28,8 +28,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// Derives it, which takes some milliseconds at most; `None` for a salt of another algorithm, or
-    /// with more than 8192 rounds.
+    /// Derives it, which takes some milliseconds at most; `None` for a salt of another algorithm,
+    /// or with more than 8192 rounds.
     pub fn derive(password: &[u8], salt: &[u8]) -> Option<Self> {
         // some servers mark what their plugins send besides
         let salt = salt.strip_prefix(&[1]).filter(|rest| rest.len() == SALT_BYTES).unwrap_or(salt);
