@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use wire::command::code;
 use wire::frame;
+use wire::reply::{ErrPacket, OkPacket};
 
 use crate::results::{FILE_REQUEST, is_answered};
 
@@ -111,8 +112,9 @@ pub(crate) struct Numbers {
     heard: Place,
     /// What the packet heard last begins with.
     heard_first: [u8; FIRST_BYTES],
-    /// The number of the packet sent last.
+    /// The number of the packet sent last, and whether a further part of it follows.
     sent_last: Option<u8>,
+    sent_goes_on: bool,
     /// Of the compressed packet to be sent next, where nothing begins.
     next: u8,
     /// Of the compressed packet heard last, since something began that was sent.
@@ -146,8 +148,12 @@ struct Due {
     begun: u64,
     /// Those of several packets, or of several compressed ones.
     long: VecDeque<Long>,
+    /// Those that prepare, by their places.
+    prepares: VecDeque<u64>,
     /// The command that is sent now has a reply.
     is_open: bool,
+    /// The reply that began last is that to a prepare.
+    prepared: bool,
 }
 
 /// A command of several packets.
@@ -192,6 +198,7 @@ impl Due {
     }
 
     fn begin_reply(&mut self) {
+        self.prepared = self.prepares.pop_front_if(|place| *place == self.begun).is_some();
         self.long.pop_front_if(|long| long.place == self.begun);
         self.begun = self.commands.min(self.begun + 1);
     }
@@ -204,6 +211,7 @@ impl Numbers {
             heard: Place::default(),
             heard_first: [0; FIRST_BYTES],
             sent_last: None,
+            sent_goes_on: false,
             next: leg.first_sent(),
             heard_since: None,
             answers: false,
@@ -292,13 +300,22 @@ impl Numbers {
     /// The number with which something begins that has this one, if it does: a reply to a command
     /// of several packets begins behind these.
     fn begun_with(&self, number: u8, goes_on: bool) -> Option<u8> {
-        if goes_on && !self.is_answered {
+        let is_over = self.leg == Leg::Server && self.is_over();
+        if goes_on && !self.is_answered && !is_over {
             return None;
         }
         match self.leg {
             Leg::Client => (number == 0 && !self.file).then_some(number),
             Leg::Server => self.due.reply(number),
         }
+    }
+
+    /// Whether the packet heard last was all of its reply: an OK or an error, and nothing behind it
+    /// as there is behind that of a prepare.
+    fn is_over(&self) -> bool {
+        let [first, ..] = self.heard_first;
+        let ends = matches!(first, OkPacket::MARKER | ErrPacket::MARKER);
+        self.heard_begins && ends && !self.due.prepared
     }
 
     /// The number of the compressed packet that is sent now.
@@ -325,6 +342,9 @@ impl Numbers {
 
     /// Whether something begins with a packet of this number that is to be sent.
     pub(crate) fn begins(&self, number: u8) -> bool {
+        if self.sent_goes_on {
+            return false;
+        }
         let goes_on = self.sent_last.map(|last| last.wrapping_add(1)) == Some(number);
         let answers = number == self.given_last.wrapping_add(1);
         !goes_on || self.heard_since.is_some() && (answers || number == self.leg.first_sent())
@@ -369,14 +389,17 @@ impl Numbers {
             return;
         }
         self.dumps = first.is_some_and(|first| DUMPS.contains(&first));
+        if first == Some(code::STMT_PREPARE) {
+            self.due.prepares.push_back(self.due.commands);
+        }
         if first.is_none_or(is_answered) {
             self.due.command();
         }
     }
 
-    /// A packet with this number is sent; what it is called there.
-    pub(crate) fn note_sent(&mut self, number: u8) -> u8 {
-        self.sent_last = Some(number);
+    /// A packet with this number and length is sent; what it is called there.
+    pub(crate) fn note_sent(&mut self, number: u8, length: usize) -> u8 {
+        (self.sent_last, self.sent_goes_on) = (Some(number), length == frame::MAX_PAYLOAD);
         self.is_answered = true;
         // a client answers whatever it is sent, a server what is no command
         if self.leg == Leg::Client || self.answers {

@@ -156,7 +156,7 @@ impl Outgoing {
             }
         }
         let at = self.whole + HEADER_BYTES - 1;
-        self.gathered[at] = numbers.note_sent(number);
+        self.gathered[at] = numbers.note_sent(number, length);
         self.is_fresh = length > 0;
         if is_long {
             results.ends_with(&[], length);

@@ -122,7 +122,10 @@ fn questions() -> Vec<Asked> {
         // the request for the file has number 255
         query(&format!("SELECT id FROM test.packed ORDER BY id LIMIT 250; {load}; SELECT 5")),
         query(&format!("SELECT REPEAT('z', {LONG})")),
+        // behind what it changed, its connection is first brought back
+        query("SET time_zone = '+01:00'"),
         asked(code::CHANGE_USER, &who[1..], ReplyKind::Auth),
+        query(&format!("SELECT LENGTH('{}')", "a".repeat(16_700_000))),
         query(rows),
     ]
 }

@@ -263,6 +263,76 @@ fn replies_to_commands_sent_ahead_are_each_counted_by_its_own() {
 }
 
 #[test]
+fn a_long_command_may_be_sent_behind_another_one() {
+    const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+    // the first reply comes before all of it is sent, or behind that
+    for (length, is_early) in
+        [0xff_fffe, 0xff_ffff, 33_554_430].into_iter().flat_map(|it| [(it, true), (it, false)])
+    {
+        let (mut numbers, mut outgoing) = ends(Leg::Server);
+        let mut results = Results::default();
+        let text = vec![3; length];
+        let mut parts: Vec<_> = text.chunks(0xff_ffff).collect();
+        if length % 0xff_ffff == 0 {
+            parts.push(b"");
+        }
+        let packets = parts.len();
+        let number = |at: usize| u8::try_from(at).expect("few");
+        let long: Vec<u8> =
+            parts.iter().enumerate().flat_map(|(at, part)| packet(number(at), part)).collect();
+        let plain = [packet(0, b"\x0e"), long].concat();
+        let (mut wire, mut room) = (Vec::new(), vec![0; CODEC_ROOM_BYTES]);
+        let mut rest = plain.as_slice();
+        let mut is_told = false;
+        while !rest.is_empty() {
+            let step = outgoing.encode((&mut numbers, &mut results), rest, &mut room);
+            let step = step.expect("encoded");
+            rest = &rest[step.taken..];
+            wire.extend_from_slice(&room[..step.given]);
+            while let given @ 1.. = outgoing.pending(&mut room) {
+                wire.extend_from_slice(&room[..given]);
+            }
+            if is_early && !is_told && plain.len() - rest.len() > 1_000_000 {
+                let mut ok = packet(1, OK);
+                numbers.hear(1);
+                numbers.recount(&mut ok, |_| {});
+                (is_told, _) = (true, assert_eq!(ok[3], 1));
+            }
+        }
+        let mut ends = (numbers, outgoing);
+        if !is_early {
+            assert_eq!(heard_one(&mut ends, 1, 1, OK), 1);
+        }
+        let compressed = compressed_numbers(&wire);
+        let begins = compressed.iter().rposition(|number| *number == 0).expect("it begins");
+        let count = number(compressed.len() - begins);
+        let expected: Vec<u8> = (0..count).collect();
+        assert_eq!(compressed[begins..], expected, "{length}, {is_early}");
+        let told = heard(&mut ends, count, &[count, count + 1]);
+        let first = number(packets);
+        assert_eq!(told, [first, first + 1], "{length}, {is_early}");
+    }
+    // what belongs to a prepare is no reply to the command behind it
+    let mut numbers = ends(Leg::Server);
+    assert_eq!(command(&mut numbers, code::STMT_PREPARE), 0);
+    compressed(&mut numbers, &packet(0, &vec![0x17; 0xff_fffe]));
+    assert_eq!(heard_one(&mut numbers, 1, 1, b"\0\x01\0\0\0\0\0\x01\0\0\0\0"), 1);
+    assert_eq!(heard(&mut numbers, 2, &[2, 3]), [2, 3]);
+    assert_eq!(heard(&mut numbers, 2, &[2]), [1]);
+}
+
+/// The numbers of compressed packets.
+fn compressed_numbers(mut wire: &[u8]) -> Vec<u8> {
+    let mut numbers = Vec::new();
+    while let [a, b, c, number, _, _, _, rest @ ..] = wire {
+        numbers.push(*number);
+        let length = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
+        wire = &rest[length..];
+    }
+    numbers
+}
+
+#[test]
 fn an_empty_command_is_answered_too() {
     let mut numbers = ends(Leg::Server);
     sent(&mut numbers, &[0]);
