@@ -59,6 +59,9 @@ const ALWAYS: Caps = Caps::PROTOCOL_41
 
 const MAX_PACKET: u32 = 1 << 30;
 
+/// More packets no server needs for a login: each may cost a password's derivation.
+const PACKETS_MAX: u8 = 8;
+
 /// The connection attribute that has the mark of the process which was sent elsewhere.
 pub const MARK: &[u8] = b"_tidegate_mark";
 
@@ -108,6 +111,9 @@ pub struct BackendLogin {
     caps: Caps,
     thread_id: u32,
     is_mariadb: bool,
+    /// The server has said once which plugin the account goes by, and how much it has said in all.
+    has_switched: bool,
+    packets: u8,
     /// What a server that goes by `parsec` has of the password.
     stored: Option<Vec<u8>>,
     stage: Stage,
@@ -179,6 +185,8 @@ impl BackendLogin {
             caps: Caps::NONE,
             thread_id: 0,
             is_mariadb: false,
+            has_switched: false,
+            packets: 0,
             stored: None,
             stage,
         }
@@ -251,6 +259,10 @@ impl BackendLogin {
     pub fn on_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<u8>) -> LoginStep {
         if ErrPacket::is(packet.payload) {
             return refused(packet.payload);
+        }
+        self.packets += 1;
+        if self.packets > PACKETS_MAX {
+            return failed(LastFault::Protocol);
         }
         let seq = packet.seq.wrapping_add(1);
         match std::mem::replace(&mut self.stage, Stage::Over) {

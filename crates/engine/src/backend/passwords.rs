@@ -105,6 +105,10 @@ impl BackendLogin {
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
+        // another one would have everything computed anew, as often as a server likes
+        if std::mem::replace(&mut self.has_switched, true) {
+            return failed(LastFault::Protocol);
+        }
         let plugin = Plugin::from_name(switch.plugin);
         let scramble = switch.scramble().unwrap_or(scramble);
         if plugin == Plugin::Other {
@@ -152,11 +156,12 @@ impl BackendLogin {
         let Secret::Clear(password) = self.account.secret() else {
             return failed(LastFault::NoPassword);
         };
-        let key = parsec::Key::derive(password, payload);
-        let answer = key.as_ref().and_then(|key| key.answer(&challenge));
-        let Some(answer) = answer else { return failed(LastFault::Protocol) };
+        let Some(key) = parsec::Key::derive(password, payload) else {
+            return unspoken(b"parsec, with other rounds or salt");
+        };
+        let Some(answer) = key.answer(&challenge) else { return failed(LastFault::Protocol) };
         frame::write_packet(out, &mut seq, &answer);
-        self.stored = key.map(|key| key.stored());
+        self.stored = Some(key.stored());
         self.stage = Stage::ExpectResult { plugin: Plugin::Parsec, scramble };
         LoginStep::Wait
     }
