@@ -553,11 +553,7 @@ impl PoolShard {
 
 /// How many steps a lane is away from a need; `None` when it can never serve it.
 pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
-    if !is_same_account(&lane.account, need.account) || lane.class != need.class {
-        return None;
-    }
-    let tells = lane.presented.is_some() || need.client.is_some();
-    if tells && !Presented::is_of(lane.presented.as_deref(), need.client) {
+    if !is_opened_as(lane, need) || lane.class != need.class {
         return None;
     }
     let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);
@@ -574,15 +570,23 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     need.want.distance(&lane.state)
 }
 
+/// Whether the server of a lane knows it by the account and the client that a need has.
+#[inline]
+pub fn is_opened_as(lane: &Lane, need: &Need<'_>) -> bool {
+    let tells = lane.presented.is_some() || need.client.is_some();
+    is_same_account(&lane.account, need.account)
+        && (!tells || Presented::is_of(lane.presented.as_deref(), need.client))
+}
+
 /// Whether a command would read stored code otherwise than the server of a lane has.
 #[cold]
 fn reads_code_otherwise(lane: &Lane, need: &Need<'_>) -> bool {
     lane.marks.code_read_by != Some(need.want.read_by(false))
 }
 
-/// Whether both are versions of one account.
+/// Whether both are versions of one account that servers know alike.
 pub(crate) fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
-    Arc::ptr_eq(one, other) || one.name == other.name
+    Arc::ptr_eq(one, other) || one.name == other.name && one.is_same_at_servers(other)
 }
 
 fn xorshift(state: &mut u64) -> u64 {

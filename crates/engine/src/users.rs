@@ -243,7 +243,7 @@ impl Account {
     }
 
     /// Whether servers know both by one name and password, whatever clients prove.
-    fn is_same_at_servers(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_at_servers(&self, other: &Self) -> bool {
         self.at_servers == other.at_servers && self.name_at_servers == other.name_at_servers
     }
 

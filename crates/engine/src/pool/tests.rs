@@ -327,6 +327,24 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
 }
 
 #[test]
+fn a_connection_serves_an_account_that_servers_know_alike() {
+    let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
+    let compile = |attributes: &str| {
+        let user = UserRow { username: "app".into(), ..UserRow::default() };
+        let shop = UserRow { username: "shop".into(), ..UserRow::default() };
+        let mapped = UserRow { attributes: attributes.into(), ..user };
+        Users::compile(&[mapped, shop]).unwrap().find(b"app").unwrap().clone()
+    };
+    let id = bench.idle_lane(0, "test", Caps::NONE);
+    let lane = bench.lanes.get(id).expect("it is there");
+    for (attributes, fits) in [("", true), (r#"{"backend_username": "shop"}"#, false)] {
+        let account = compile(attributes);
+        let found = super::fits(lane, &need(&account, &bench.want));
+        assert_eq!(found.is_some(), fits, "{attributes}");
+    }
+}
+
+#[test]
 fn a_connection_that_names_a_client_serves_clients_of_that_address() {
     let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
     let told = |from: &str| {

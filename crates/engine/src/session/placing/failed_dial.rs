@@ -99,7 +99,8 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let Some(need) = self.need_of(session, lane.server.hostgroup) else { return };
-        if pool::fits(lane, &need).is_some() {
+        // what it was opened as may be another thing since: then another one would
+        if !pool::is_opened_as(lane, &need) || pool::fits(lane, &need).is_some() {
             return;
         }
         let charset = session.want.charset.name();
