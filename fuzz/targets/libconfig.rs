@@ -1,7 +1,7 @@
 //! Settings: every text is read to its end, faults have a place, and texts come back as quoted.
 #![no_main]
 
-use libconfig::{Item, Setting, Value};
+use libconfig::{Item, Setting, SettingValue};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -24,13 +24,13 @@ fn look(settings: &[Setting]) {
 fn look_at(item: &Item) {
     assert!(item.span.start < item.span.end);
     match &item.value {
-        Value::Text(bytes) => {
+        SettingValue::Text(bytes) => {
             let text = format!("a = {}", libconfig::quoted(bytes));
             let again = libconfig::parse("x", &text, &mut |_, _| Err(String::new()));
             assert_eq!(again.settings[0].item.value, item.value);
         }
-        Value::Array(items) | Value::List(items) => items.iter().for_each(look_at),
-        Value::Group(settings) => look(settings),
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) => {}
+        SettingValue::Array(items) | SettingValue::List(items) => items.iter().for_each(look_at),
+        SettingValue::Group(settings) => look(settings),
+        SettingValue::Int(_) | SettingValue::Float(_) | SettingValue::Bool(_) => {}
     }
 }

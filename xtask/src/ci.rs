@@ -5,8 +5,8 @@
 
 use anyhow::Result;
 
-use crate::gate::{Outcome, Report};
-use crate::selection::{self, Part};
+use crate::gate::{GateOutcome, GateReport};
+use crate::selection::{self, GatePart};
 use crate::step::{cargo, step};
 use crate::{dependencies, icount, licences, memory_lines, menu, reference, tidy};
 
@@ -14,7 +14,7 @@ use crate::{dependencies, icount, licences, memory_lines, menu, reference, tidy}
 const SIM_SEEDS: u64 = 1_000;
 
 pub(crate) fn run(fast: bool) -> Result<()> {
-    let mut report = Report::new();
+    let mut report = GateReport::new();
     report.run("G8 formatting", |_| {
         Ok(step("fmt", 2, cargo(&["fmt", "--all", "--check", "--", "-l"]))
             .run()?
@@ -38,12 +38,12 @@ pub(crate) fn run(fast: bool) -> Result<()> {
     report.close()
 }
 
-fn clippy() -> Result<Outcome> {
+fn clippy() -> Result<GateOutcome> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     Ok(step("clippy", 15, cargo(&arguments)).run()?.outcome("no warning"))
 }
 
-fn documentation() -> Result<Outcome> {
+fn documentation() -> Result<GateOutcome> {
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
@@ -51,8 +51,8 @@ fn documentation() -> Result<Outcome> {
 
 /// Everything but the tests on a simulated network, whose gate follows, and the live tests, which
 /// need servers and the built binary.
-fn unit_tests(report: &mut Report) -> Result<Outcome> {
-    let mut command = selection::integration(Part::Unit)?;
+fn unit_tests(report: &mut GateReport) -> Result<GateOutcome> {
+    let mut command = selection::integration(GatePart::Unit)?;
     // Tests that could not run here say so on their output.
     command.args(["--lib", "--bins", "--", "--show-output"]);
     let ran = step("test", 20, command).run()?;
@@ -60,7 +60,7 @@ fn unit_tests(report: &mut Report) -> Result<Outcome> {
     Ok(ran.tests(report, &format!("tests, {split} of them cut streams anywhere")))
 }
 
-fn documented_examples(report: &mut Report) -> Result<Outcome> {
+fn documented_examples(report: &mut GateReport) -> Result<GateOutcome> {
     let command = cargo(&["test", "--workspace", "--locked", "--doc"]);
     Ok(step("doctest", 5, command).run()?.tests(report, "tests"))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::gate::Outcome;
+use crate::gate::GateOutcome;
 use crate::manifests::{self, Manifest};
 use crate::rust_text::whole_words;
 use crate::tree::{self, Source};
@@ -18,7 +18,7 @@ const SILENT: [(&str, &str, &str); 1] =
     [("crates/wire", "flate2", "mysql_common needs a back end chosen for it")];
 
 /// Whether the reasons are written, which only a whole repository needs.
-pub(crate) fn check() -> Result<Outcome> {
+pub(crate) fn check() -> Result<GateOutcome> {
     let root = tree::root();
     let sources = tree::load(&root)?;
     let manifests = manifests::members(&root)?;
@@ -26,9 +26,9 @@ pub(crate) fn check() -> Result<Outcome> {
     findings.extend(unexplained(&root, &manifests)?);
     let count: usize = manifests.iter().map(|m| m.dependencies.len()).sum();
     if findings.is_empty() {
-        return Ok(Outcome::Ok(format!("{count} declarations, all used and explained")));
+        return Ok(GateOutcome::Ok(format!("{count} declarations, all used and explained")));
     }
-    Ok(Outcome::Red(findings))
+    Ok(GateOutcome::Red(findings))
 }
 
 fn unused(manifest: &Manifest, sources: &[Source]) -> Vec<String> {

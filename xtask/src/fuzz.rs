@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::step::{Step, cargo, target};
+use crate::step::{ProgramRun, cargo, target};
 use crate::tree;
 
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -83,7 +83,7 @@ fn fuzz(root: &Path, binary: &Path, name: &str, seconds: u64) -> Result<bool> {
     command.args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]);
     command.arg(&corpus);
     let limit = Duration::from_secs(seconds + 120);
-    let ran = Step { command, log: "fuzz".into(), limit }.run()?;
+    let ran = ProgramRun { command, log: "fuzz".into(), limit }.run()?;
     let figure = |name: &str| {
         let line = ran.lines.iter().find_map(|line| line.strip_prefix(name));
         line.map_or("?", |rest| rest.trim_start_matches([':', ' ']))

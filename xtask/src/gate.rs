@@ -11,7 +11,7 @@ const NAME_COLUMNS: usize = 34;
 const FINDINGS_SHOWN_MAX: usize = 60;
 
 /// Gathers the results of the gates as they are printed.
-pub(crate) struct Report {
+pub(crate) struct GateReport {
     began: Instant,
     gates_ok: usize,
     gates_red: Vec<String>,
@@ -30,13 +30,13 @@ pub(crate) struct Tally {
 }
 
 /// How a gate ended that runs a program.
-pub(crate) enum Outcome {
+pub(crate) enum GateOutcome {
     Ok(String),
     Red(Vec<String>),
     Skipped(String),
 }
 
-impl Report {
+impl GateReport {
     pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -52,9 +52,9 @@ impl Report {
     pub(crate) fn gate(&mut self, name: &str, detail: &str, findings: &[String]) {
         print!("{name:<NAME_COLUMNS$} … ");
         if findings.is_empty() {
-            self.finish(name, Outcome::Ok(detail.to_owned()), None);
+            self.finish(name, GateOutcome::Ok(detail.to_owned()), None);
         } else {
-            self.finish(name, Outcome::Red(findings.to_vec()), None);
+            self.finish(name, GateOutcome::Red(findings.to_vec()), None);
         }
     }
 
@@ -62,28 +62,28 @@ impl Report {
     pub(crate) fn run(
         &mut self,
         name: &str,
-        gate: impl FnOnce(&mut Self) -> Result<Outcome>,
+        gate: impl FnOnce(&mut Self) -> Result<GateOutcome>,
     ) -> Result<()> {
         print!("{name:<NAME_COLUMNS$} … ");
         std::io::stdout().flush()?;
         let began = Instant::now();
-        let outcome = gate(self).unwrap_or_else(|e| Outcome::Red(vec![format!("{e:#}")]));
+        let outcome = gate(self).unwrap_or_else(|e| GateOutcome::Red(vec![format!("{e:#}")]));
         self.finish(name, outcome, Some(began.elapsed()));
         Ok(())
     }
 
-    fn finish(&mut self, name: &str, outcome: Outcome, took: Option<Duration>) {
+    fn finish(&mut self, name: &str, outcome: GateOutcome, took: Option<Duration>) {
         let took = took.map_or(String::new(), |t| format!(", {:.0} s", t.as_secs_f64()));
         match outcome {
-            Outcome::Ok(detail) => {
+            GateOutcome::Ok(detail) => {
                 self.gates_ok += 1;
                 println!("ok ({detail}{took})");
             }
-            Outcome::Skipped(why) => {
+            GateOutcome::Skipped(why) => {
                 println!("SKIPPED: {why}");
                 self.gates_skipped.push(format!("{name}: {why}"));
             }
-            Outcome::Red(findings) => {
+            GateOutcome::Red(findings) => {
                 println!("FAILED ({}{took})", findings.len());
                 for finding in findings.iter().take(FINDINGS_SHOWN_MAX) {
                     println!("  {finding}");

@@ -13,7 +13,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use crate::gate::Outcome;
+use crate::gate::GateOutcome;
 use crate::step::{cargo, installed, step, target};
 use crate::tree;
 
@@ -31,24 +31,24 @@ const ALLOCATOR: (&str, &str) =
 const GROWTH_PER_MILLE: u64 = 30;
 
 /// Counts every scenario and holds it against the baseline.
-pub(crate) fn check() -> Result<Outcome> {
+pub(crate) fn check() -> Result<GateOutcome> {
     if !installed("valgrind") {
-        return Ok(Outcome::Skipped("valgrind is not installed".into()));
+        return Ok(GateOutcome::Skipped("valgrind is not installed".into()));
     }
     let Some((recorded, baseline)) = read_baseline()? else {
-        return Ok(Outcome::Red(vec![format!("{BASELINE} is not there: {BLESS}")]));
+        return Ok(GateOutcome::Red(vec![format!("{BASELINE} is not there: {BLESS}")]));
     };
     let compiler = compiler()?;
     if recorded != compiler {
         let why = format!("the baseline is of `{recorded}`, this is `{compiler}`: {BLESS}");
-        return Ok(Outcome::Skipped(why));
+        return Ok(GateOutcome::Skipped(why));
     }
     let counted = count()?;
     let complaints = compare(&baseline, &counted);
     if complaints.is_empty() {
-        return Ok(Outcome::Ok(format!("{} scenarios within 3 %", counted.len())));
+        return Ok(GateOutcome::Ok(format!("{} scenarios within 3 %", counted.len())));
     }
-    Ok(Outcome::Red(complaints))
+    Ok(GateOutcome::Red(complaints))
 }
 
 /// Prints the counts beside the baseline; with `--bless`, makes them the baseline.

@@ -9,17 +9,17 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 
-use crate::gate::Outcome;
+use crate::gate::GateOutcome;
 use crate::step::{cargo, installed, step};
 use crate::tree;
 
-pub(crate) fn check() -> Result<Outcome> {
+pub(crate) fn check() -> Result<GateOutcome> {
     let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform"];
     let mut command = cargo(&arguments);
     command.arg("x86_64-unknown-linux-gnu");
     let output = command.output().context("cargo metadata")?;
     if !output.status.success() {
-        return Ok(Outcome::Red(vec![String::from_utf8_lossy(&output.stderr).into_owned()]));
+        return Ok(GateOutcome::Red(vec![String::from_utf8_lossy(&output.stderr).into_owned()]));
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().context("metadata without packages")?;
@@ -27,14 +27,14 @@ pub(crate) fn check() -> Result<Outcome> {
     let refusal = |package| refusal(package, &allowed);
     let refused: Vec<String> = packages.iter().filter_map(refusal).collect();
     if !refused.is_empty() {
-        return Ok(Outcome::Red(refused));
+        return Ok(GateOutcome::Red(refused));
     }
     if installed("cargo-deny") {
         let mut command = cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]);
         command.env_remove("RUSTFLAGS");
         return Ok(step("deny", 5, command).run()?.outcome("cargo-deny and the allow-list"));
     }
-    Ok(Outcome::Ok(format!("{} packages; cargo-deny is not installed", packages.len())))
+    Ok(GateOutcome::Ok(format!("{} packages; cargo-deny is not installed", packages.len())))
 }
 
 fn refusal(package: &Value, allowed: &[Licensee]) -> Option<String> {

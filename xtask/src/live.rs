@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::gate::{Outcome, Report};
-use crate::selection::{self, Part};
+use crate::gate::{GateOutcome, GateReport};
+use crate::selection::{self, GatePart};
 use crate::step::{Ran, step};
 use crate::tree;
 
@@ -50,7 +50,7 @@ struct Done {
 }
 
 /// Runs them all with this binary.
-pub(crate) fn run(report: &mut Report, binary: PathBuf) -> Result<Outcome> {
+pub(crate) fn run(report: &mut GateReport, binary: PathBuf) -> Result<GateOutcome> {
     let mut files = match build()? {
         Ok(files) => files,
         Err(broken) => return Ok(broken.outcome("built")),
@@ -69,7 +69,7 @@ pub(crate) fn run(report: &mut Report, binary: PathBuf) -> Result<Outcome> {
 
 /// Their programs; what the compiler says when there are none.
 fn build() -> Result<Result<Vec<Tests>, Ran>> {
-    let mut command = selection::integration(Part::Live)?;
+    let mut command = selection::integration(GatePart::Live)?;
     command.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let ran = step("live-build", 20, command).run()?;
     if !ran.success {
@@ -118,22 +118,22 @@ fn run_file(file: Tests, binary: &PathBuf) -> Result<Done> {
 }
 
 /// All of them, as one gate.
-fn outcome(report: &mut Report, done: Vec<Done>) -> Outcome {
+fn outcome(report: &mut GateReport, done: Vec<Done>) -> GateOutcome {
     let longest = done.iter().take(SHOWN);
     let longest: Vec<String> =
         longest.map(|file| format!("{} {:.0} s", file.name, file.took.as_secs_f64())).collect();
     let (before, mut findings) = (report.tests.passed, Vec::new());
     for file in done {
-        if let Outcome::Red(found) = file.ran.tests(report, "tests") {
+        if let GateOutcome::Red(found) = file.ran.tests(report, "tests") {
             findings.extend(found);
         }
     }
     match findings.is_empty() {
         true => {
             let passed = report.tests.passed - before;
-            Outcome::Ok(format!("{passed} tests; longest {}", longest.join(", ")))
+            GateOutcome::Ok(format!("{passed} tests; longest {}", longest.join(", ")))
         }
-        false => Outcome::Red(findings),
+        false => GateOutcome::Red(findings),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_told_apart_by_name_exists() {
-        let command = selection::integration(Part::Live).expect("no name twice");
+        let command = selection::integration(GatePart::Live).expect("no name twice");
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
         for name in MEASURING.iter().chain(FIRST) {
             assert!(words.iter().any(|word| word == name), "{name}");

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::gate::Report;
+use crate::gate::GateReport;
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -61,7 +61,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
     match command {
         "ci" => ci::run(rest.iter().any(|a| a == "--fast")),
         "tidy" => {
-            let mut report = Report::new();
+            let mut report = GateReport::new();
             tidy::run(&mut report)?;
             report.close()
         }

@@ -14,14 +14,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::gate::Outcome;
+use crate::gate::GateOutcome;
 use crate::icount;
 use crate::step::installed;
 
 /// Holds both ways of serving against none, and the measurement against what is planted.
-pub(crate) fn check() -> Result<Outcome> {
+pub(crate) fn check() -> Result<GateOutcome> {
     if !installed("valgrind") {
-        return Ok(Outcome::Skipped("valgrind is not installed".into()));
+        return Ok(GateOutcome::Skipped("valgrind is not installed".into()));
     }
     // which lines these are does not depend on how well it is compiled
     let program = icount::build("two-workers", "fastbuild")?;
@@ -41,16 +41,16 @@ pub(crate) fn check() -> Result<Outcome> {
         said.push(format!("{way}: none contended of {lines} lines in {queries} queries"));
     }
     if !complaints.is_empty() {
-        return Ok(Outcome::Red(complaints));
+        return Ok(GateOutcome::Red(complaints));
     }
-    Ok(Outcome::Ok(said.join("; ")))
+    Ok(GateOutcome::Ok(said.join("; ")))
 }
 
 /// Prints what the gate says.
 pub(crate) fn run() -> Result<()> {
     match check()? {
-        Outcome::Red(complaints) => bail!("{}", complaints.join("\n")),
-        Outcome::Ok(what) | Outcome::Skipped(what) => println!("{what}"),
+        GateOutcome::Red(complaints) => bail!("{}", complaints.join("\n")),
+        GateOutcome::Ok(what) | GateOutcome::Skipped(what) => println!("{what}"),
     }
     Ok(())
 }

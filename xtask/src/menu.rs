@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::gate::{Outcome, Report};
-use crate::selection::{self, Part};
+use crate::gate::{GateOutcome, GateReport};
+use crate::selection::{self, GatePart};
 use crate::step::{Ran, cargo, step, target};
 use crate::{live, reference, tree};
 
@@ -26,8 +26,8 @@ fn simulate(mut tests: Command, seeds: u64) -> Result<Ran> {
     step("sim", 120, tests).run()
 }
 
-pub(crate) fn sim_gate(report: &mut Report, seeds: u64) -> Result<Outcome> {
-    let ran = simulate(selection::integration(Part::Simulated)?, seeds)?;
+pub(crate) fn sim_gate(report: &mut GateReport, seeds: u64) -> Result<GateOutcome> {
+    let ran = simulate(selection::integration(GatePart::Simulated)?, seeds)?;
     Ok(ran.tests(report, &format!("tests, {seeds} seeds")))
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn sim(rest: &[String]) -> Result<()> {
 }
 
 /// Every configuration that a document shows is one that `tidegate check` accepts.
-pub(crate) fn shown_configurations() -> Result<Outcome> {
+pub(crate) fn shown_configurations() -> Result<GateOutcome> {
     let built = build_fast()?;
     if !built.success {
         return Ok(built.outcome("built"));
@@ -61,12 +61,12 @@ pub(crate) fn shown_configurations() -> Result<Outcome> {
         }
     }
     if refused.is_empty() {
-        return Ok(Outcome::Ok(format!("{count} accepted by tidegate check")));
+        return Ok(GateOutcome::Ok(format!("{count} accepted by tidegate check")));
     }
-    Ok(Outcome::Red(refused))
+    Ok(GateOutcome::Red(refused))
 }
 
-pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
+pub(crate) fn live(report: &mut GateReport) -> Result<GateOutcome> {
     let built = build_fast()?;
     if !built.success {
         return Ok(built.outcome("built"));
@@ -78,7 +78,7 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
 pub(crate) fn docs(rest: &[String]) -> Result<()> {
     if rest.iter().any(|a| a == "--check") {
         return match reference::check()? {
-            Outcome::Red(stale) => bail!("{}", stale.join("\n")),
+            GateOutcome::Red(stale) => bail!("{}", stale.join("\n")),
             _ => Ok(()),
         };
     }

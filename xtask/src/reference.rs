@@ -6,14 +6,14 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::gate::Outcome;
+use crate::gate::GateOutcome;
 use crate::step::cargo;
 use crate::tree;
 
 const PAGES: [&str; 4] = ["variables", "tables", "commands", "errors"];
 
 /// Whether every committed page is what would be written now.
-pub(crate) fn check() -> Result<Outcome> {
+pub(crate) fn check() -> Result<GateOutcome> {
     let mut stale = Vec::new();
     for page in PAGES {
         let path = tree::root().join(place(page));
@@ -22,9 +22,9 @@ pub(crate) fn check() -> Result<Outcome> {
         }
     }
     if stale.is_empty() {
-        return Ok(Outcome::Ok(format!("{} pages", PAGES.len())));
+        return Ok(GateOutcome::Ok(format!("{} pages", PAGES.len())));
     }
-    Ok(Outcome::Red(stale))
+    Ok(GateOutcome::Red(stale))
 }
 
 /// Writes every page.

@@ -17,7 +17,7 @@ const SIMULATED_PACKAGE: &str = "tidegate-testkit";
 
 /// What a gate runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum GatePart {
     /// Needs nothing but this repository.
     Unit,
     /// Runs on a simulated network, the simulator among them: in the quick profile that has every
@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Live,
 }
 
-impl Part {
+impl GatePart {
     fn of(package: &str, test: &str) -> Self {
         match (package, test) {
             (LIVE_PACKAGE, _) => Self::Live,
@@ -39,13 +39,16 @@ impl Part {
 
 /// `cargo test` of a part; an error when its tests have names that tests of other parts have too,
 /// since cargo knows them by their names only.
-pub(crate) fn integration(part: Part) -> Result<Command> {
+pub(crate) fn integration(part: GatePart) -> Result<Command> {
     let root = tree::root();
     let (mut wanted, mut others) = (Vec::new(), Vec::new());
     for member in manifests::members(&root)? {
         for test in member.tests(&root)? {
-            let list =
-                if Part::of(&member.package, &test) == part { &mut wanted } else { &mut others };
+            let list = if GatePart::of(&member.package, &test) == part {
+                &mut wanted
+            } else {
+                &mut others
+            };
             list.push(test);
         }
     }
@@ -63,7 +66,7 @@ pub(crate) fn integration(part: Part) -> Result<Command> {
 mod tests {
     use super::*;
 
-    fn tests_of(part: Part) -> Vec<String> {
+    fn tests_of(part: GatePart) -> Vec<String> {
         let command = integration(part).expect("no name twice");
         let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
         words.skip_while(|word| word != "--test").filter(|word| word != "--test").collect()
@@ -71,10 +74,10 @@ mod tests {
 
     #[test]
     fn every_part_has_its_tests() {
-        let simulated = tests_of(Part::Simulated);
+        let simulated = tests_of(GatePart::Simulated);
         assert!(["simulator", "placing"].iter().all(|name| simulated.contains(&(*name).into())));
-        assert!(tests_of(Part::Live).contains(&"drivers".to_owned()));
-        let unit = tests_of(Part::Unit);
+        assert!(tests_of(GatePart::Live).contains(&"drivers".to_owned()));
+        let unit = tests_of(GatePart::Unit);
         // files, and folders with a `main.rs`
         assert!(unit.contains(&"layers".to_owned()) && unit.contains(&"secrets".to_owned()));
         assert!(!unit.contains(&"simulator".to_owned()) && !unit.contains(&"drivers".to_owned()));

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::gate::{Outcome, Report, Tally};
+use crate::gate::{GateOutcome, GateReport, Tally};
 use crate::tree;
 
 const TAIL_LINES: usize = 80;
 const FAILURE_LINES: usize = 60;
 
 /// A program to be run, the name of its log and how long it may take.
-pub(crate) struct Step {
+pub(crate) struct ProgramRun {
     pub(crate) command: Command,
     pub(crate) log: String,
     pub(crate) limit: Duration,
@@ -52,8 +52,8 @@ pub(crate) fn target() -> PathBuf {
 }
 
 /// A step of so many minutes.
-pub(crate) fn step(log: impl Into<String>, minutes: u64, command: Command) -> Step {
-    Step { command, log: log.into(), limit: Duration::from_secs(minutes * 60) }
+pub(crate) fn step(log: impl Into<String>, minutes: u64, command: Command) -> ProgramRun {
+    ProgramRun { command, log: log.into(), limit: Duration::from_secs(minutes * 60) }
 }
 
 /// Whether a program is installed.
@@ -64,7 +64,7 @@ pub(crate) fn installed(program: &str) -> bool {
     folders.iter().any(|folder| folder.join(program).is_file())
 }
 
-impl Step {
+impl ProgramRun {
     /// Runs it to its end, or to its limit.
     pub(crate) fn run(mut self) -> Result<Ran> {
         let folder = target().join("xtask");
@@ -124,19 +124,19 @@ impl Ran {
     }
 
     /// Green when the program said so; else its last lines.
-    pub(crate) fn outcome(self, detail: &str) -> Outcome {
+    pub(crate) fn outcome(self, detail: &str) -> GateOutcome {
         if self.success {
-            return Outcome::Ok(detail.to_owned());
+            return GateOutcome::Ok(detail.to_owned());
         }
         let from = self.lines.len().saturating_sub(TAIL_LINES);
         let mut tail = self.lines;
         tail.drain(..from);
         tail.push(format!("(whole output: {})", self.log.display()));
-        Outcome::Red(vec![tail.join("\n  ")])
+        GateOutcome::Red(vec![tail.join("\n  ")])
     }
 
     /// The same for test runs: adds their counts to the report.
-    pub(crate) fn tests(self, report: &mut Report, what: &str) -> Outcome {
+    pub(crate) fn tests(self, report: &mut GateReport, what: &str) -> GateOutcome {
         report.tests.passed += self.tally.passed;
         report.tests.failed += self.tally.failed;
         report.skipped_tests.extend(self.skipped.iter().cloned());
@@ -149,11 +149,11 @@ impl Ran {
             return self.outcome(&detail);
         }
         if self.success {
-            return Outcome::Ok(detail);
+            return GateOutcome::Ok(detail);
         }
         let mut failures = failures(&self.lines);
         failures.push(format!("(whole output: {})", self.log.display()));
-        Outcome::Red(failures)
+        GateOutcome::Red(failures)
     }
 }
 
@@ -265,7 +265,8 @@ mod tests {
     fn a_program_past_its_limit_is_stopped_with_its_children() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo on; tail -f /dev/null | cat"]);
-        let step = Step { command, log: "test-of-limit".into(), limit: Duration::from_millis(300) };
+        let step =
+            ProgramRun { command, log: "test-of-limit".into(), limit: Duration::from_millis(300) };
         let ran = step.run().expect("sh is everywhere");
         assert!(!ran.success);
         assert!(ran.lines.last().is_some_and(|l| l.contains("limit")));

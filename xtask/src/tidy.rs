@@ -9,6 +9,7 @@ mod headers;
 mod layers;
 mod layers_table;
 mod lexicon;
+mod names;
 mod purity;
 mod sizes;
 mod ways;
@@ -17,7 +18,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::gate::Report;
+use crate::gate::GateReport;
 use crate::tree::{self, Source};
 
 /// Something a check objects to.
@@ -56,7 +57,7 @@ pub(crate) struct Checked {
 
 type Check = fn(&Path, &[Source]) -> Result<Checked>;
 
-const CHECKS: [(&str, Check); 12] = [
+const CHECKS: [(&str, Check); 13] = [
     ("G1 layers", layers::check),
     ("G2 pure crates", purity::pure_crates),
     ("G3 no ambient state", purity::ambient_state),
@@ -67,12 +68,13 @@ const CHECKS: [(&str, Check); 12] = [
     ("G7 files and functions", sizes::check),
     ("G12 test habits", habits::check),
     ("names and lexicon", lexicon::check),
+    ("what a name means", names::check),
     ("links in documents", documents::check),
     ("G14 ways through the engine", ways::check),
 ];
 
 /// Runs every check and prints one line for each.
-pub(crate) fn run(report: &mut Report) -> Result<()> {
+pub(crate) fn run(report: &mut GateReport) -> Result<()> {
     let root = tree::root();
     let sources = tree::load(&root)?;
     let mut allowed = allowed::AllowList::load(&root)?;

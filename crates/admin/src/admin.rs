@@ -6,8 +6,8 @@ use engine::stats::Parts;
 use engine::topology::{Placed, Status};
 use rusqlite::types::Value;
 
-use crate::command::{self, Step};
-use crate::database::{Database, Facts, Ran, ResultSet, Rights, Run};
+use crate::command::{self, CommandStep};
+use crate::database::{Database, FunctionFacts, Ran, ResultSet, Rights, Run};
 use crate::fault::AdminFault;
 use crate::history::History;
 use crate::layers::{InForce, Store};
@@ -162,8 +162,10 @@ impl Admin {
             session.warnings.clear();
         }
         let outcome = self.step(session, &statement).and_then(|step| match step {
-            Step::Sql { text, named, rights } => self.sql(session, &text, values, &named, rights),
-            Step::Act(act) => act(self, session),
+            CommandStep::Sql { text, named, rights } => {
+                self.sql(session, &text, values, &named, rights)
+            }
+            CommandStep::Act(act) => act(self, session),
         });
         if let Err(fault) = &outcome {
             note(session, fault);
@@ -174,8 +176,8 @@ impl Admin {
     /// What a statement will need and give, without carrying it out.
     pub fn prepare(&mut self, session: &mut Session, text: &str) -> Result<Prepared, AdminFault> {
         match self.step(session, &Statement::new(text))? {
-            Step::Act(_) => Ok(Prepared::default()),
-            Step::Sql { text, rights, named } => {
+            CommandStep::Act(_) => Ok(Prepared::default()),
+            CommandStep::Sql { text, rights, named } => {
                 let database = self.database(session.role);
                 let found = database.describe(&text, rights.unwrap_or(session.rights()))?;
                 let columns = renamed(found.columns, &named);
@@ -224,7 +226,7 @@ impl Admin {
         &mut self,
         session: &mut Session,
         statement: &Statement<'_>,
-    ) -> Result<Step, AdminFault> {
+    ) -> Result<CommandStep, AdminFault> {
         command::find(self, session, statement)
     }
 
@@ -243,7 +245,7 @@ impl Admin {
         named: &[(String, Value, String)],
         rights: Option<Rights>,
     ) -> Outcome {
-        let facts = Facts {
+        let facts = FunctionFacts {
             connection_id: session.id,
             user: session.user.clone(),
             schema: session.schema.clone(),

@@ -22,7 +22,7 @@ use crate::fault::AdminFault;
 use crate::statement::split;
 
 /// A client of the interface.
-pub(crate) struct Client {
+pub(crate) struct InterfaceClient {
     /// Where it comes from; `localhost` for a Unix socket.
     pub(crate) from: String,
     /// Whether that is this machine.
@@ -44,7 +44,7 @@ struct Desk<'a> {
 /// quotes instead of putting `\` before them.
 const STATUS: Status = Status::AUTOCOMMIT.union(Status::NO_BACKSLASH_ESCAPES);
 
-impl Client {
+impl InterfaceClient {
     /// A client that was accepted; the greeting is written to `out`.
     pub(crate) fn greet(
         admin: &Admin,

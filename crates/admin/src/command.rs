@@ -29,7 +29,7 @@ use crate::fault::AdminFault;
 use crate::statement::Statement;
 
 /// What there is to do for a statement.
-pub(crate) enum Step {
+pub(crate) enum CommandStep {
     /// SQL to run.
     Sql {
         /// The text, with `:name`s.
@@ -47,18 +47,18 @@ pub(crate) enum Step {
 pub(crate) type Act = Box<dyn FnOnce(&mut Admin, &mut Session) -> Outcome>;
 
 /// What a family makes of a statement; `None` when it does not know it.
-type Found = Result<Option<Step>, AdminFault>;
+type Found = Result<Option<CommandStep>, AdminFault>;
 
-impl Step {
+impl CommandStep {
     /// SQL of ours.
     fn own(text: impl Into<String>) -> Found {
         let (text, named) = (text.into(), Vec::new());
-        Ok(Some(Step::Sql { text, named, rights: Some(Rights::Own) }))
+        Ok(Some(CommandStep::Sql { text, named, rights: Some(Rights::Own) }))
     }
 
     /// Something to do.
     fn act(act: impl FnOnce(&mut Admin, &mut Session) -> Outcome + 'static) -> Found {
-        Ok(Some(Step::Act(Box::new(act))))
+        Ok(Some(CommandStep::Act(Box::new(act))))
     }
 
     /// Nothing to do, and no harm.
@@ -72,7 +72,7 @@ pub(crate) fn find(
     admin: &mut Admin,
     session: &Session,
     statement: &Statement<'_>,
-) -> Result<Step, AdminFault> {
+) -> Result<CommandStep, AdminFault> {
     let of_role: &[Family] = match session.role {
         Role::Administrator => &[EVERYBODYS, ADMINISTRATORS].concat(),
         Role::Reader => EVERYBODYS,
@@ -85,7 +85,7 @@ pub(crate) fn find(
     if statement.text.is_empty() {
         return Err(AdminFault::new(1065, *b"42000", "Query was empty"));
     }
-    Ok(Step::Sql { text: statement.text.to_owned(), named: Vec::new(), rights: None })
+    Ok(CommandStep::Sql { text: statement.text.to_owned(), named: Vec::new(), rights: None })
 }
 
 /// Whether a statement looks at what the one before left.

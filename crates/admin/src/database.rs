@@ -24,16 +24,16 @@ use crate::tables::{self, Schema};
 
 use bounds::Bounds;
 pub(crate) use bounds::STATEMENT_LIMIT;
-pub(crate) use functions::{Facts, random};
+pub(crate) use functions::{FunctionFacts, random};
 pub(crate) use guard::Rights;
-use guard::{Seen, Watch};
+use guard::{SeenTables, Watch};
 pub(crate) use refusal::no_such_table;
 
 /// A connection to SQLite with schemas attached.
 pub(crate) struct Database {
     connection: Connection,
     watch: Arc<Mutex<Watch>>,
-    facts: Arc<Mutex<Facts>>,
+    facts: Arc<Mutex<FunctionFacts>>,
     on_disk: bool,
     /// What a statement may cost; an administrator's may cost anything.
     bounds: Option<Bounds>,
@@ -72,7 +72,7 @@ pub(crate) struct Run<'a> {
     /// Whether writing is refused.
     pub(crate) read_only: bool,
     /// What functions tell of the session.
-    pub(crate) facts: Facts,
+    pub(crate) facts: FunctionFacts,
     /// Values of its `?`, in order.
     pub(crate) values: &'a [Value],
     /// Values of its `:name`s, by name with the colon.
@@ -114,7 +114,7 @@ impl Database {
     fn new(on_disk: bool) -> Result<Self, AdminFault> {
         let mut connection = Connection::open_in_memory()?;
         let watch = Arc::new(Mutex::new(Watch::default()));
-        let facts = Arc::new(Mutex::new(Facts::default()));
+        let facts = Arc::new(Mutex::new(FunctionFacts::default()));
         functions::register(&connection, &facts)?;
         let watching = Arc::clone(&watch);
         connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
@@ -222,7 +222,7 @@ impl Database {
     pub(crate) fn run(&self, sql: &str, run: Run<'_>, fill: Fill<'_>) -> Result<Ran, AdminFault> {
         *lock(&self.facts) = run.facts.clone();
         let (mut statement, seen) = self.prepare(sql, run.rights)?;
-        let Seen { read: live, written } = seen;
+        let SeenTables { read: live, written } = seen;
         // one that resets goes first, and its twin shows the same rows
         let mut ordered: Vec<&(Schema, String)> = live.iter().collect();
         ordered.sort_by_key(|(_, name)| !name.ends_with(RESET));
@@ -364,7 +364,11 @@ impl Database {
         })
     }
 
-    fn prepare(&self, sql: &str, rights: Rights) -> Result<(Statement<'_>, Seen), AdminFault> {
+    fn prepare(
+        &self,
+        sql: &str,
+        rights: Rights,
+    ) -> Result<(Statement<'_>, SeenTables), AdminFault> {
         lock(&self.watch).begin(rights);
         let prepared = self.connection.prepare(sql);
         let (seen, refusal) = lock(&self.watch).end();

@@ -11,7 +11,7 @@ use keeper::Endpoint;
 use monitor::Logs;
 
 use crate::admin::Admin;
-use crate::layers::{ConfigFile, Opened, Opening, Source};
+use crate::layers::{ConfigFile, Opened, Opening, OpeningSource};
 use crate::rows::{Rows, of_file};
 use crate::runtime::{Applied, Control, FailedClient, Kill, Runtime};
 
@@ -25,7 +25,7 @@ struct Given(Draft);
 pub(crate) fn admin(variables: &[(&str, &str)]) -> Admin {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let draft = Draft { variables: variables.iter().map(own).collect(), ..Draft::default() };
-    let (dir, source, file) = (None, Source::Auto, Box::new(Given(draft)));
+    let (dir, source, file) = (None, OpeningSource::Auto, Box::new(Given(draft)));
     let opening = Opening { dir, source, initial: false, reload: false, file };
     let Opened { store, snapshot, .. } = opening.open().expect("it opens");
     Admin::new(store, Arc::new(FakeProcess(Arc::new(snapshot)))).expect("it begins")

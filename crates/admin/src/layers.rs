@@ -18,7 +18,7 @@ pub(crate) use in_force::{InForce, checksum};
 pub(crate) use modules::{MODULES, Module};
 pub(crate) use moving::{drafted, idle};
 pub(crate) use opening::faults;
-pub use opening::{Opened, Opening, Source};
+pub use opening::{Opened, Opening, OpeningSource};
 
 use crate::database::Database;
 use crate::fault::AdminFault;

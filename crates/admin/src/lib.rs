@@ -36,7 +36,7 @@ pub use command::commands_table::{COMMANDS, CommandRow, refused};
 pub use database::ResultSet;
 pub use fault::AdminFault;
 pub use fault_table::{FAULTS, FaultRow};
-pub use layers::{ConfigFile, Opened, Opening, Source, Store};
+pub use layers::{ConfigFile, Opened, Opening, OpeningSource, Store};
 pub use rows::{Rows, cell, cell_text, of_draft, of_file, value};
 pub use runtime::{Applied, Control, FailedClient, Kill, Runtime};
 pub use service::{Mail, Report, Service};

@@ -23,7 +23,7 @@ use wire::auth::nonce_of;
 use wire::reply::{self, ErrPacket};
 
 use crate::admin::Admin;
-use crate::client::Client;
+use crate::client::InterfaceClient;
 use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;
@@ -106,7 +106,7 @@ pub enum Report {
 }
 
 struct Connected {
-    client: Client,
+    client: InterfaceClient,
     origin: Origin,
     /// Where the connection itself comes from; `None` for a Unix socket.
     ip: Option<IpAddr>,
@@ -369,7 +369,7 @@ impl io::Service for Service {
             Addr::Unix(_) => None,
         };
         let greeting = (nonce_of(bytes), acceptor.is_some());
-        let client = Client::greet(&self.admin, self.last_id, &from, greeting, &mut out);
+        let client = InterfaceClient::greet(&self.admin, self.last_id, &from, greeting, &mut out);
         io.send(sock, &[&out]);
         let leaves_at = io.now() + LOGIN_LIMIT;
         io.set_timer(sock.to_raw(), leaves_at);

@@ -4,7 +4,7 @@ mod fake;
 
 use std::path::PathBuf;
 
-use admin::Source;
+use admin::OpeningSource;
 use engine::rows::ServerRow;
 use engine::snapshot::Draft;
 use fake::{GivenFile, Interface, lines};
@@ -158,7 +158,7 @@ fn any_statement_is_answered_and_changes_no_layer_that_it_does_not_name() {
     drop(std::fs::remove_dir_all(&dir));
     let server = ServerRow { hostname: "kept".into(), ..ServerRow::default() };
     let file = Draft { servers: vec![server], ..Draft::default() };
-    let interface = Interface::open(GivenFile(file), Some(dir.clone()), Source::Auto);
+    let interface = Interface::open(GivenFile(file), Some(dir.clone()), OpeningSource::Auto);
     let interface = interface.expect("it opens");
     let mut admin = interface.admin();
     let examples = admin::COMMANDS.iter().map(|command| command.example);

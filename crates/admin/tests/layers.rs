@@ -6,7 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use admin::{Opening, Runtime, Source};
+use admin::{Opening, OpeningSource, Runtime};
 use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
 use engine::topology::LastFault;
@@ -16,7 +16,7 @@ use mysql::prelude::Queryable;
 #[test]
 fn every_spelling_moves_what_it_says() {
     let dir = Dir::new("spellings");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let places = "SELECT (SELECT count(*) FROM runtime_scheduler), \
                   (SELECT count(*) FROM scheduler), (SELECT count(*) FROM disk.scheduler)";
@@ -262,7 +262,7 @@ fn differences_plans_versions_and_the_way_back() {
 #[test]
 fn a_file_that_was_read_again_is_a_version_and_in_memory() {
     let dir = Dir::new("reloaded");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let fast = "INSERT INTO mysql_query_rules (rule_id, active) VALUES (7, 0)";
     run(&mut admin, &["SET mysql-max_connections = 77", fast]);
@@ -374,14 +374,14 @@ fn a_process_begins_with_its_database_or_its_file_and_says_where_they_differ() {
                      WHERE variable_name = 'mysql-threads') FROM runtime_mysql_servers";
         lines(&mut interface.admin(), query)
     };
-    let missing = Interface::open(GivenFile(file(1)), Some(dir.0.clone()), Source::Database);
+    let missing = Interface::open(GivenFile(file(1)), Some(dir.0.clone()), OpeningSource::Database);
     let reason = missing.err().expect("there is no database").message;
     assert_eq!(reason, "there is no database to take the configuration from");
     drop(std::fs::remove_dir_all(&dir.0));
-    let first = dir.open(file(2), Source::Auto);
+    let first = dir.open(file(2), OpeningSource::Auto);
     assert_eq!((seen(&first).as_str(), first.notes().len()), ("a|2|2", 0));
     drop(first);
-    let second = dir.open(file(3), Source::Auto);
+    let second = dir.open(file(3), OpeningSource::Auto);
     assert_eq!(seen(&second), "a|2|2");
     assert_eq!(
         second.notes(),
@@ -402,10 +402,11 @@ fn a_process_begins_with_its_database_or_its_file_and_says_where_they_differ() {
     );
     assert_eq!(lines(&mut second.admin(), "SELECT weight FROM mysql_servers"), "3");
     drop(second);
-    let third = dir.open(file(4), Source::File);
+    let third = dir.open(file(4), OpeningSource::File);
     assert_eq!(seen(&third), "a|4|4");
     drop(third);
-    let fourth = dir.open(Draft { users: vec![UserRow::default()], ..file(9) }, Source::Database);
+    let fourth =
+        dir.open(Draft { users: vec![UserRow::default()], ..file(9) }, OpeningSource::Database);
     assert_eq!((seen(&fourth).as_str(), fourth.notes().len()), ("a|4|4", 0));
 }
 
@@ -420,8 +421,8 @@ fn no_password_is_told_where_file_and_database_differ() {
         let variables = names.map(variable).to_vec();
         Draft { users: vec![user], variables, ..Draft::default() }
     };
-    drop(dir.open(file("old"), Source::Auto));
-    let second = dir.open(file("new"), Source::Auto);
+    drop(dir.open(file("old"), OpeningSource::Auto));
+    let second = dir.open(file("new"), OpeningSource::Auto);
     let told = second.notes();
     assert_eq!(told.len(), 3, "{told:?}");
     for note in told {
@@ -433,7 +434,7 @@ fn no_password_is_told_where_file_and_database_differ() {
 #[test]
 fn a_database_file_that_was_replaced_is_read_after_a_flush() {
     let dir = Dir::new("flush");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let add = |name: &str| format!("INSERT INTO mysql_users (username) VALUES ('{name}')");
     run(&mut admin, &[&add("one"), "SAVE MYSQL USERS TO DISK"]);
@@ -455,22 +456,22 @@ fn a_start_with_a_database_needs_no_room_and_an_empty_one_is_none() {
     let user = |name: &str| UserRow { username: name.into(), ..UserRow::default() };
     let file = |name: &str| Draft { users: vec![user(name)], ..Draft::default() };
     let path = dir.0.join("tidegate.db");
-    drop(dir.open(file("one"), Source::Auto));
+    drop(dir.open(file("one"), OpeningSource::Auto));
     let written = std::fs::read(&path).expect("it is there");
-    let interface = dir.open(file("two"), Source::Auto);
+    let interface = dir.open(file("two"), OpeningSource::Auto);
     let users = "SELECT group_concat(username) FROM runtime_mysql_users WHERE frontend = 1";
     assert_eq!(lines(&mut interface.admin(), users), "one", "the database wins");
     drop(interface);
     assert!(std::fs::read(&path).expect("it is there") == written, "nothing was written");
     std::fs::write(&path, b"").expect("it can be emptied");
-    let interface = dir.open(file("two"), Source::Auto);
+    let interface = dir.open(file("two"), OpeningSource::Auto);
     assert_eq!(lines(&mut interface.admin(), users), "two", "there is nothing else");
 }
 
 #[test]
 fn every_module_is_saved_at_once() {
     let dir = Dir::new("all");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     run(
         &mut admin,
@@ -492,12 +493,12 @@ fn every_module_is_saved_at_once() {
 #[test]
 fn a_database_that_is_put_aside_is_its_owners_alone() {
     let dir = Dir::new("aside");
-    drop(dir.open(Draft::default(), Source::Auto));
+    drop(dir.open(Draft::default(), OpeningSource::Auto));
     let file = |name: &str| dir.0.join(name);
     let mode =
         |name: &str| file(name).metadata().expect("it is there").permissions().mode() & 0o777;
     std::fs::set_permissions(file("tidegate.db"), Permissions::from_mode(0o644)).expect("ours");
-    let (file, source) = (Box::new(GivenFile::default()), Source::Auto);
+    let (file, source) = (Box::new(GivenFile::default()), OpeningSource::Auto);
     let dir = Some(dir.0.clone());
     let opening = Opening { dir, source, initial: true, reload: false, file };
     drop(opening.open().expect("it opens"));

@@ -4,7 +4,7 @@ mod fake;
 
 use std::time::{Duration, Instant};
 
-use admin::{Opening, Source};
+use admin::{Opening, OpeningSource};
 use engine::rows::ServerRow;
 use engine::snapshot::Draft;
 use fake::{Dir, GivenFile, Interface, error, lines, run};
@@ -36,7 +36,7 @@ fn how_a_server_is_verified_is_taken_as_a_whole_or_refused() {
 #[test]
 fn nothing_is_saved_that_no_process_could_begin_with() {
     let dir = Dir::new("unfit");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let modules =
         ["SERVERS", "USERS", "QUERY RULES", "VARIABLES"].map(|word| format!("MYSQL {word}"));
@@ -79,11 +79,11 @@ fn nothing_is_saved_that_no_process_could_begin_with() {
 #[test]
 fn a_database_that_nothing_can_begin_with_is_named_with_the_ways_out() {
     let dir = Dir::new("stuck");
-    let first = dir.open(Draft::default(), Source::Auto);
+    let first = dir.open(Draft::default(), OpeningSource::Auto);
     run(&mut first.admin(), &["INSERT INTO disk.mysql_servers (hostname) VALUES ('')"]);
     drop(first);
     let path = dir.0.join("tidegate.db");
-    for source in [Source::Auto, Source::Database] {
+    for source in [OpeningSource::Auto, OpeningSource::Database] {
         let opened = Interface::open(GivenFile::default(), Some(dir.0.clone()), source);
         let told = opened.err().expect("it is refused").all;
         assert_eq!(told.len(), 3, "{told:?}");
@@ -93,19 +93,19 @@ fn a_database_that_nothing_can_begin_with_is_named_with_the_ways_out() {
         assert!(told[1].starts_with(row), "{}", told[1]);
         assert!(told[2].contains("--initial") && told[2].contains("--config-source=file"));
     }
-    let anew = dir.open(Draft::default(), Source::File);
+    let anew = dir.open(Draft::default(), OpeningSource::File);
     assert_eq!(lines(&mut anew.admin(), "SELECT * FROM disk.mysql_servers"), "");
 }
 
 #[test]
 fn a_file_laid_over_a_wrong_database_is_not_saved() {
     let dir = Dir::new("laid-over");
-    let first = dir.open(Draft::default(), Source::Auto);
+    let first = dir.open(Draft::default(), OpeningSource::Auto);
     run(&mut first.admin(), &["INSERT INTO disk.mysql_servers (hostname) VALUES ('')"]);
     drop(first);
     let server = ServerRow { hostname: "new".into(), ..ServerRow::default() };
     let file = Box::new(GivenFile(Draft { servers: vec![server], ..Draft::default() }));
-    let (source, folder) = (Source::Auto, Some(dir.0.clone()));
+    let (source, folder) = (OpeningSource::Auto, Some(dir.0.clone()));
     let opening = Opening { dir: folder, source, initial: false, reload: true, file };
     assert_eq!(opening.open().err().expect("it is refused").code, 1210);
     let saved = rusqlite::Connection::open(dir.0.join("tidegate.db")).expect("it is there");

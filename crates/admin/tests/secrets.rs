@@ -3,7 +3,7 @@
 mod fake;
 
 use admin::tables::{self, Schema};
-use admin::{COMMANDS, Source};
+use admin::{COMMANDS, OpeningSource};
 use engine::rows::UserRow;
 use engine::snapshot::Draft;
 use engine::vars;
@@ -115,7 +115,7 @@ const EXTRA: [&str; 14] = [
 #[test]
 fn no_reader_sees_a_password_whichever_way_it_asks() {
     let dir = Dir::new("readers");
-    let interface = dir.open(configuration(), Source::Auto);
+    let interface = dir.open(configuration(), OpeningSource::Auto);
     let mut admin = interface.login("admin", "S3cret1").expect("it is an account");
     admin.query_drop("SAVE ADMIN VARIABLES TO DISK").expect("an administrator may");
     admin.query_drop("UPDATE mysql_users SET password = 'S3cret8'").expect("an administrator may");

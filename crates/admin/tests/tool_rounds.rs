@@ -9,7 +9,7 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use admin::Source;
+use admin::OpeningSource;
 use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
 use fake::{Dir, Interface, lines};
@@ -41,7 +41,7 @@ fn cluster() -> Draft {
 #[test]
 fn a_checker_finds_its_row_of_the_scheduler_and_changes_it() {
     let dir = Dir::new("rounds-scheduler");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let add = [
         ("DELETE FROM SCHEDULER WHERE COMMENT='pxc';", done(0)),
@@ -100,7 +100,7 @@ fn a_checker_finds_its_row_of_the_scheduler_and_changes_it() {
 #[test]
 fn a_checker_makes_a_reader_the_writer() {
     let dir = Dir::new("rounds-checker");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let writers = "SELECT count(*) FROM mysql_servers WHERE hostgroup_id=10 \
                    AND status = 'ONLINE' AND comment <> 'SLAVEREAD'";
@@ -168,7 +168,7 @@ fn a_checker_makes_a_reader_the_writer() {
 #[test]
 fn a_scheduler_takes_its_lock_in_the_comment_of_a_proxy() {
     let dir = Dir::new("rounds-lock");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let proxies =
         "select weight,hostname,port,comment from runtime_proxysql_servers order by weight desc";
@@ -201,7 +201,7 @@ fn a_scheduler_takes_its_lock_in_the_comment_of_a_proxy() {
 #[test]
 fn a_scheduler_writes_what_it_has_decided() {
     let dir = Dir::new("rounds-changes");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let (names, lines) = table(&mut admin, "SHOW GLOBAL VARIABLES");
     assert_eq!(names, "Variable_name|Value");
@@ -258,7 +258,7 @@ fn a_scheduler_writes_what_it_has_decided() {
 #[test]
 fn a_hook_drains_a_lost_primary_and_promotes_another() {
     let dir = Dir::new("rounds-hook");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let one = "hostname=? AND port=? AND hostgroup_id=?";
     let change = |admin: &mut Conn, text: &str, values: (&str, u16, u32), changed| {
@@ -301,7 +301,7 @@ fn a_hook_drains_a_lost_primary_and_promotes_another() {
 #[test]
 fn a_library_sets_the_writer_in_small_letters() {
     let dir = Dir::new("rounds-library");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let round = [
         ("select hostname from mysql_servers where hostgroup_id = 10", rows("hostname", "db1")),
@@ -330,7 +330,7 @@ fn a_library_sets_the_writer_in_small_letters() {
 #[test]
 fn an_agent_joins_a_proxy_to_others_and_probes_it() {
     let dir = Dir::new("rounds-agent");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let known = "SELECT count(*) FROM proxysql_servers WHERE hostname = ?";
     let count: Option<u32> = admin.exec_first(known, ("10.0.0.5",)).expect("it is SQL");
@@ -379,7 +379,7 @@ fn an_agent_joins_a_proxy_to_others_and_probes_it() {
 #[test]
 fn every_table_can_be_dumped_in_its_own_schema() {
     let dir = Dir::new("rounds-dump");
-    let interface = dir.open(cluster(), Source::Auto);
+    let interface = dir.open(cluster(), OpeningSource::Auto);
     let mut admin = interface.admin();
     converse(
         &mut admin,

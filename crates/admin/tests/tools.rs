@@ -4,7 +4,7 @@
 mod fake;
 mod told;
 
-use admin::Source;
+use admin::OpeningSource;
 use engine::snapshot::Draft;
 use fake::Dir;
 use mysql::Conn;
@@ -79,7 +79,7 @@ fn enable_cluster(client: &mut Conn) {
 #[test]
 fn a_galera_cluster_is_enabled() {
     let dir = Dir::new("tools-enable");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     enable_cluster(&mut admin);
     converse(
@@ -120,7 +120,7 @@ fn a_galera_cluster_is_enabled() {
 #[test]
 fn variables_and_query_rules_of_a_cluster_are_set() {
     let dir = Dir::new("tools-rules");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let monitor = "UPDATE global_variables
                       SET variable_value='mon'
@@ -186,7 +186,7 @@ fn variables_and_query_rules_of_a_cluster_are_set() {
 #[test]
 fn the_state_of_a_cluster_is_reported() {
     let dir = Dir::new("tools-state");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     enable_cluster(&mut admin);
     let report = [
@@ -252,7 +252,7 @@ fn the_state_of_a_cluster_is_reported() {
 #[test]
 fn a_cluster_that_is_not_active_is_told_from_none() {
     let dir = Dir::new("tools-active");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let active = "SELECT active
                     FROM runtime_mysql_galera_hostgroups
@@ -271,7 +271,7 @@ fn a_cluster_that_is_not_active_is_told_from_none() {
 #[test]
 fn another_server_becomes_the_writer_and_the_cluster_is_disabled() {
     let dir = Dir::new("tools-disable");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     enable_cluster(&mut admin);
     let update = [
@@ -327,7 +327,7 @@ fn another_server_becomes_the_writer_and_the_cluster_is_disabled() {
 #[test]
 fn users_are_added_and_synchronised() {
     let dir = Dir::new("tools-users");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let known = "SELECT username
                    FROM mysql_users
@@ -388,7 +388,7 @@ fn users_are_added_and_synchronised() {
 #[test]
 fn the_proxys_version_is_made_the_servers() {
     let dir = Dir::new("tools-version");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let version = "select variable_value from runtime_global_variables \
                    where variable_name like 'mysql-server_version'";
@@ -403,7 +403,7 @@ fn the_proxys_version_is_made_the_servers() {
 #[test]
 fn proxies_are_kept_from_following_and_let_again() {
     let dir = Dir::new("tools-updates");
-    let interface = dir.open(Draft::default(), Source::Auto);
+    let interface = dir.open(Draft::default(), OpeningSource::Auto);
     let mut admin = interface.admin();
     let of_users = "SELECT variable_value
                       FROM global_variables

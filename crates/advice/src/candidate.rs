@@ -34,12 +34,12 @@ pub struct Difference {
     /// How many there were.
     pub count: u64,
     /// What changes; never empty.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RouteChange>,
 }
 
 /// One thing that changes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Change {
+pub struct RouteChange {
     /// What it is: `hostgroup`, or what a rule's column decides.
     pub what: &'static str,
     /// As it is.
@@ -50,7 +50,7 @@ pub struct Change {
 
 /// What was found so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct CandidateOutcome {
     /// Queries that were compared.
     pub queries: u64,
     /// Those that change.
@@ -79,11 +79,11 @@ impl Comparison {
         let live = self.live.decide(query);
         let new = self.new.decide(query);
         self.queries = self.queries.saturating_add(count);
-        let changes: Vec<Change> = live
+        let changes: Vec<RouteChange> = live
             .into_iter()
             .zip(new)
             .filter(|(live, new)| live.1 != new.1)
-            .map(|((what, live), (_, new))| Change { what, live, new })
+            .map(|((what, live), (_, new))| RouteChange { what, live, new })
             .collect();
         if changes.is_empty() {
             return;
@@ -109,15 +109,15 @@ impl Comparison {
     }
 
     /// What was found so far.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> CandidateOutcome {
         let mut differences: Vec<_> = self.differences.values().cloned().collect();
         differences.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.example.cmp(&b.example)));
         let Self { queries, changed, unlisted, .. } = *self;
-        Outcome { queries, changed, unlisted, differences }
+        CandidateOutcome { queries, changed, unlisted, differences }
     }
 }
 
-type Key = (Option<u64>, Vec<Change>);
+type Key = (Option<u64>, Vec<RouteChange>);
 
 /// One of the two configurations.
 struct Side {
@@ -235,7 +235,7 @@ mod tests {
         let outcome = comparison.outcome();
         assert_eq!((outcome.queries, outcome.changed, outcome.unlisted), (16, 12, 0));
         let change =
-            |what, live: &str, new: &str| Change { what, live: live.into(), new: new.into() };
+            |what, live: &str, new: &str| RouteChange { what, live: live.into(), new: new.into() };
         let found: Vec<_> = outcome
             .differences
             .iter()
@@ -256,7 +256,8 @@ mod tests {
         let live = snapshot("^SELECT", 1, None);
         let mut comparison = Comparison::new(&live, &live.clone());
         comparison.compare(&query("SELECT 1"), 1);
-        let nothing = Outcome { queries: 1, changed: 0, unlisted: 0, differences: Vec::new() };
+        let nothing =
+            CandidateOutcome { queries: 1, changed: 0, unlisted: 0, differences: Vec::new() };
         assert_eq!(comparison.outcome(), nothing);
     }
 }

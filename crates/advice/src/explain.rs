@@ -34,7 +34,7 @@ pub struct Explanation {
     /// The session relays without looking: no rule is asked.
     pub fast_forward: bool,
     /// Every rule that was looked at, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ExplainedRule>,
     /// What was decided.
     pub route: Route,
     /// The text that is sent, when rules rewrote it.
@@ -51,7 +51,7 @@ pub struct Explanation {
 
 /// One rule that was looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct ExplainedRule {
     /// The rule.
     pub rule_id: i64,
     /// How often the rules were begun again before.
@@ -266,7 +266,7 @@ struct Trace<'a> {
     query: Query<'a>,
     /// The query text as it stands.
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<ExplainedRule>,
 }
 
 impl Observer for Trace<'_> {
@@ -288,7 +288,7 @@ impl Observer for Trace<'_> {
             .map(lossy)
             .map(|after| (std::mem::replace(&mut self.text, after.clone()), after));
         let slow = self.snapshot.rules.slow_patterns();
-        self.steps.push(Step {
+        self.steps.push(ExplainedRule {
             rule_id: step.rule_id,
             iteration: step.iteration,
             flags: (step.flag_before, step.flag_after),

@@ -26,7 +26,7 @@ use engine::snapshot::{Draft, Snapshot};
 pub use kinds_table::Kind;
 use language::Language;
 use rule::LintedRule;
-use shape::Shape;
+use shape::DigestShape;
 
 /// Something that is hardly meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ struct Lint<'a> {
     /// Active rules by id.
     rules: Vec<LintedRule<'a>>,
     /// What digests never hold.
-    shape: Shape,
+    shape: DigestShape,
     /// Anything that may be a statement; `None` never.
     statement: Option<Language>,
 }
@@ -87,7 +87,7 @@ impl<'a> Lint<'a> {
             })
             .collect();
         rules.sort_by_key(|rule| rule.row.rule_id);
-        let shape = Shape::of_digests(&snapshot.vars);
+        let shape = DigestShape::of_digests(&snapshot.vars);
         Self { draft, snapshot, rules, shape, statement: Language::parse("[A-Za-z]") }
     }
 

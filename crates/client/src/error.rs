@@ -10,7 +10,7 @@ use wire::{Fault, Malformed};
 #[derive(Debug)]
 pub enum Error {
     /// The server answered with an error.
-    Refused(Refusal),
+    Refused(ServerError),
     /// The connection cannot be made, has ended, or was silent for too long.
     Connection(io::Error),
     /// The server sent what has no place in the protocol, or none for this client.
@@ -21,7 +21,7 @@ pub enum Error {
 
 /// An error that a server answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ServerError {
     /// Its number, such as 1146.
     pub code: u16,
     /// Its SQLSTATE; `HY000` where the server told none.
@@ -32,7 +32,7 @@ pub struct Refusal {
 
 impl Error {
     /// The server's own error, if that is what came.
-    pub const fn refusal(&self) -> Option<&Refusal> {
+    pub const fn refusal(&self) -> Option<&ServerError> {
         match self {
             Self::Refused(refusal) => Some(refusal),
             _ => None,
@@ -45,14 +45,14 @@ impl Error {
         match ErrPacket::parse(payload) {
             Ok(ErrPacket { code, sqlstate, message }) => {
                 let (sqlstate, message) = (text(&sqlstate), text(message));
-                Self::Refused(Refusal { code, sqlstate, message })
+                Self::Refused(ServerError { code, sqlstate, message })
             }
             Err(malformed) => malformed.into(),
         }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ERROR {} ({}): {}", self.code, self.sqlstate, self.message)
     }

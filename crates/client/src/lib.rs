@@ -25,7 +25,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Error, Refusal};
+pub use error::{Error, ServerError};
 pub use login::{Login, Welcome};
 pub use packets::{Packets, frame};
 pub use text::Client;

@@ -6,10 +6,10 @@ use mysql_server::{Answer, Cell, Fault};
 
 use crate::dialect::{Tokens, tokens};
 use crate::faults::{syntax, unknown_variable, unsupported};
-use crate::session::Session;
+use crate::session::DemoSession;
 use crate::variables_table::VARIABLES;
 
-impl Session {
+impl DemoSession {
     /// Carries a `SET` out: nothing of it where one of its assignments cannot be.
     pub(crate) fn set(&mut self, text: &str) -> Result<Answer, Fault> {
         let tokens = tokens(text);

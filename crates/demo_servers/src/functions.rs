@@ -8,12 +8,12 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result};
 
-use crate::session::Facts;
+use crate::session::SessionFacts;
 
-type Body = fn(&Facts, &Context<'_>) -> Result<Value>;
+type Body = fn(&SessionFacts, &Context<'_>) -> Result<Value>;
 
 /// Registers everything for a session.
-pub(crate) fn register(connection: &Connection, facts: &Arc<Facts>) -> Result<()> {
+pub(crate) fn register(connection: &Connection, facts: &Arc<SessionFacts>) -> Result<()> {
     for (name, arguments, body) in FUNCTIONS {
         let facts = Arc::clone(facts);
         let flags = FunctionFlags::SQLITE_UTF8;
@@ -66,11 +66,11 @@ const FUNCTIONS: &[(&str, i32, Body)] = &[
     }),
 ];
 
-fn schema(facts: &Facts, _: &Context<'_>) -> Result<Value> {
+fn schema(facts: &SessionFacts, _: &Context<'_>) -> Result<Value> {
     Ok(facts.schema().map_or(Value::Null, Value::Text))
 }
 
-fn user(facts: &Facts, _: &Context<'_>) -> Result<Value> {
+fn user(facts: &SessionFacts, _: &Context<'_>) -> Result<Value> {
     Ok(Value::Text(format!("{}@{}", facts.user(), facts.host)))
 }
 

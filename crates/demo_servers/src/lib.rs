@@ -22,4 +22,4 @@ mod session;
 mod shows;
 mod variables_table;
 
-pub use servers::{ServerOptions, Servers};
+pub use servers::{DemoServers, ServerOptions};

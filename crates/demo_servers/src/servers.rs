@@ -15,7 +15,7 @@ use wire::Status;
 use wire::auth::nonce_of;
 
 use crate::functions::random;
-use crate::session::Session;
+use crate::session::DemoSession;
 
 /// What a server is told.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,14 +28,14 @@ pub struct ServerOptions {
 
 /// Servers on loopback that share one schema; they stop when this is dropped.
 #[derive(Debug)]
-pub struct Servers {
-    servers: Vec<Arc<Server>>,
+pub struct DemoServers {
+    servers: Vec<Arc<DemoServer>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct DemoServer {
     name: String,
     number: usize,
     /// Whether writes are refused.
@@ -65,7 +65,7 @@ struct Present {
     killed: bool,
 }
 
-impl Servers {
+impl DemoServers {
     /// Starts servers over an SQLite file at `data`, which is made. `account` may connect to all.
     pub fn start(
         data: &Path,
@@ -84,7 +84,7 @@ impl Servers {
         let mut started = Self { servers: Vec::new(), threads: Vec::new() };
         for (options, number) in options.iter().zip(1..) {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-            let server = Arc::new(Server {
+            let server = Arc::new(DemoServer {
                 name: options.name.clone(),
                 number,
                 read_only: options.read_only,
@@ -113,7 +113,7 @@ impl Servers {
     }
 }
 
-impl Drop for Servers {
+impl Drop for DemoServers {
     fn drop(&mut self) {
         for server in &self.servers {
             server.stops.store(true, Relaxed);
@@ -137,7 +137,7 @@ impl Present {
     }
 }
 
-impl Server {
+impl DemoServer {
     fn accept(self: &Arc<Self>, listener: &TcpListener, data: &Path) {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         while !self.stops.load(Relaxed) {
@@ -167,7 +167,7 @@ impl Server {
         let present = Present { stream: copy, user, from: from.to_owned(), doing, killed: false };
         self.clients().insert(id, present);
         if !self.stops.load(Relaxed)
-            && let Ok(session) = Session::open(Arc::clone(self), id, from.to_owned(), data)
+            && let Ok(session) = DemoSession::open(Arc::clone(self), id, from.to_owned(), data)
         {
             // its end is that of the client
             drop(self.converse(stream, id, session));
@@ -175,7 +175,7 @@ impl Server {
         self.clients().remove(&id);
     }
 
-    fn converse(&self, mut stream: TcpStream, id: u32, mut session: Session) -> io::Result<()> {
+    fn converse(&self, mut stream: TcpStream, id: u32, mut session: DemoSession) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let (mut out, mut packets) = (Vec::new(), Packets::default());
         let (mut bytes, mut piece) = (Vec::new(), vec![0; 16 << 10]);

@@ -16,13 +16,13 @@ use wire::reply::{ColumnFlags, ColumnKind};
 use crate::dialect::{self, Rewritten, Variable, rewrite, tokens};
 use crate::faults::{of_sqlite, read_only, syntax, unknown_schema, unknown_variable, unsupported};
 use crate::functions;
-use crate::servers::Server;
+use crate::servers::DemoServer;
 use crate::variables_table::VARIABLES;
 
 /// A session.
-pub(crate) struct Session {
+pub(crate) struct DemoSession {
     /// What SQL functions see of it.
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) facts: Arc<SessionFacts>,
     /// Its own connection to the data.
     pub(crate) connection: Connection,
     /// Variables that it has set.
@@ -33,9 +33,9 @@ pub(crate) struct Session {
 }
 
 /// What SQL functions see of a session.
-pub(crate) struct Facts {
+pub(crate) struct SessionFacts {
     /// The server.
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<DemoServer>,
     /// `CONNECTION_ID()`.
     pub(crate) id: u32,
     /// Where the client comes from.
@@ -52,15 +52,15 @@ pub(crate) struct Facts {
     deadline: Mutex<Option<Instant>>,
 }
 
-impl Session {
+impl DemoSession {
     /// A session over the file at `data`.
     pub(crate) fn open(
-        server: Arc<Server>,
+        server: Arc<DemoServer>,
         id: u32,
         host: String,
         data: &Path,
     ) -> rusqlite::Result<Self> {
-        let facts = Arc::new(Facts {
+        let facts = Arc::new(SessionFacts {
             server,
             id,
             host,
@@ -223,7 +223,7 @@ impl Session {
     }
 }
 
-impl Handler for Session {
+impl Handler for DemoSession {
     fn account(&mut self, user: &str) -> Option<Account> {
         let (name, password) = &self.facts.server.account;
         (name == user).then(|| Account { password: password.clone() })
@@ -332,7 +332,7 @@ impl Handler for Session {
     }
 }
 
-impl Facts {
+impl SessionFacts {
     /// `USER()` without the host.
     pub(crate) fn user(&self) -> String {
         lock(&self.user).clone()

@@ -4,10 +4,10 @@ use mysql_server::{Cell, Column, Fault, Rows};
 
 use crate::dialect::Tokens;
 use crate::faults::unsupported;
-use crate::session::Session;
+use crate::session::DemoSession;
 use crate::variables_table::VARIABLES;
 
-impl Session {
+impl DemoSession {
     /// The rows of a `SHOW` or `DESCRIBE`.
     pub(crate) fn show(&self, words: &Tokens<'_>) -> Result<Rows, Fault> {
         if !words.is(0, "SHOW") {

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use demo_servers::{ServerOptions, Servers};
+use demo_servers::{DemoServers, ServerOptions};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder, Row, Value};
 
 /// A primary and a replica.
 struct Pair {
-    servers: Servers,
+    servers: DemoServers,
     directory: PathBuf,
 }
 
@@ -24,7 +24,8 @@ impl Pair {
         let server = |name: &str, read_only| ServerOptions { name: name.to_owned(), read_only };
         let options = [server("primary", false), server("replica", true)];
         let data = directory.join("data.db");
-        let servers = Servers::start(&data, "demo", ("app", "secret"), &options).expect("started");
+        let servers =
+            DemoServers::start(&data, "demo", ("app", "secret"), &options).expect("started");
         Self { servers, directory }
     }
 

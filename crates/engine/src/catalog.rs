@@ -25,9 +25,9 @@ mod tests;
 pub use catalogs::{CatalogId, Catalogs};
 pub use definitions::{Defined, Definitions, UnderWay};
 pub use key::key;
-pub use naming::{Asked, How, Named, Naming};
+pub use naming::{AskedText, How, Named, Naming};
 pub use reading::{PARTS, Part, Reading};
-pub use rows::Rows;
+pub use rows::CatalogRows;
 
 /// What code of a table or view does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -246,7 +246,7 @@ impl Known {
     /// a schema in front are temporary ones that it made.
     pub fn reach(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &AskedText<'_>,
         definitions: &Definitions,
         is_own: impl Fn(&[u8]) -> bool,
     ) -> Reached {
@@ -395,7 +395,7 @@ impl Known {
     /// from it by values alone.
     pub fn insert_id(
         &self,
-        asked: &Asked<'_>,
+        asked: &AskedText<'_>,
         definitions: &Definitions,
         by_values: bool,
     ) -> InsertId {

@@ -80,7 +80,7 @@ impl Check {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cluster {
     /// Which of the two.
-    pub kind: Kind,
+    pub kind: ClusterKind,
     /// Hostgroup of members that are written to.
     pub writer: i64,
     /// Hostgroup of members that could be.
@@ -107,7 +107,7 @@ impl Cluster {
 
 /// What makes the members agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum ClusterKind {
     /// MySQL Group Replication.
     Group,
     /// Galera, in MariaDB or Percona XtraDB Cluster.
@@ -213,12 +213,12 @@ impl Clusters {
         }
         let mut of_groups = Checked::new(GroupReplicationRow::TABLE.name, &mut faults);
         for (at, row) in groups.iter().enumerate() {
-            let cluster = of_groups.cluster(at, Kind::Group, &Members::of_group(row));
+            let cluster = of_groups.cluster(at, ClusterKind::Group, &Members::of_group(row));
             made.members.extend(cluster.filter(|_| row.active == 1));
         }
         let mut of_galera = Checked::new(GaleraRow::TABLE.name, &mut faults);
         for (at, row) in galera.iter().enumerate() {
-            let cluster = of_galera.cluster(at, Kind::Galera, &Members::of_galera(row));
+            let cluster = of_galera.cluster(at, ClusterKind::Galera, &Members::of_galera(row));
             made.members.extend(cluster.filter(|_| row.active == 1));
         }
         let mut of_aurora = Checked::new(AuroraRow::TABLE.name, &mut faults);
@@ -346,7 +346,7 @@ impl<'a> Checked<'a> {
         Some(Pair { writer, reader, check: check? })
     }
 
-    fn cluster(&mut self, at: usize, kind: Kind, row: &Members) -> Option<Cluster> {
+    fn cluster(&mut self, at: usize, kind: ClusterKind, row: &Members) -> Option<Cluster> {
         let [writer, backup, reader, offline] = row.hostgroups;
         let mut named = HOSTGROUPS.into_iter().zip(row.hostgroups);
         let named: [_; 4] = std::array::from_fn(|_| named.next().unwrap_or_default());

@@ -32,14 +32,14 @@ pub struct Guesser(usize);
 
 /// How fast wrong passwords may come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct GuessLimits {
     /// That are judged at once; 0 sets no limit.
     pub at_once: u32,
     /// How long one counts, in microseconds: beyond the first ones, one is judged in that time.
     pub each_us: u64,
 }
 
-impl Limits {
+impl GuessLimits {
     /// The limits on passwords that an address shows as they are, for all names together. Each
     /// takes a worker the time of an RSA key; of those who share an address, several may log in so.
     pub fn of_address(self) -> Self {
@@ -81,7 +81,7 @@ impl Guesses {
     }
 
     /// Takes a place for one try; else says how many microseconds to wait at least.
-    pub fn begin(&self, who: Guesser, now_us: u64, limits: Limits) -> Result<(), u64> {
+    pub fn begin(&self, who: Guesser, now_us: u64, limits: GuessLimits) -> Result<(), u64> {
         let Some(owed) = self.owed_until_us.get(who.0).filter(|_| limits.at_once > 0) else {
             return Ok(());
         };
@@ -96,7 +96,7 @@ impl Guesses {
     }
 
     /// The try was right, or none: it does not count.
-    pub fn give_back(&self, who: Guesser, limits: Limits) {
+    pub fn give_back(&self, who: Guesser, limits: GuessLimits) {
         if let Some(owed) = self.owed_until_us.get(who.0).filter(|_| limits.at_once > 0) {
             let less = |until_us: u64| Some(until_us.saturating_sub(limits.each_us));
             let _ = owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -128,7 +128,7 @@ const PLACES: usize = 1 << 16;
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { at_once: 3, each_us: 100 };
+    const LIMITS: GuessLimits = GuessLimits { at_once: 3, each_us: 100 };
 
     #[test]
     fn beyond_the_first_tries_one_is_judged_in_the_time_that_each_counts() {
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(guesses.begin(who, 1000, LIMITS), Ok(()));
             guesses.give_back(who, LIMITS);
         }
-        let none = Limits { at_once: 0, ..LIMITS };
+        let none = GuessLimits { at_once: 0, ..LIMITS };
         assert!((0..100).all(|_| guesses.begin(who, 1000, none).is_ok()));
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let guesses = Guesses::new([7; 32]);
         let all = guesses.address("10.0.0.1");
         let limits = LIMITS.of_address();
-        assert_eq!(limits, Limits { at_once: 30, each_us: 10 });
+        assert_eq!(limits, GuessLimits { at_once: 30, each_us: 10 });
         assert!((0..30).all(|_| guesses.begin(all, 1000, limits).is_ok()));
         assert_eq!(guesses.begin(all, 1000, limits), Err(10));
         assert_eq!(guesses.begin(all, 1010, limits), Ok(()));

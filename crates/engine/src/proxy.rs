@@ -13,7 +13,7 @@ use crate::guesses::Guesses;
 use crate::ids::{ConnectionId, HostgroupId, LaneId, SessionId};
 use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
-use crate::link::{Known, Settings};
+use crate::link::{KnownCollations, Settings};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::redirects::Redirects;
@@ -42,7 +42,7 @@ pub struct Offer {
     /// What a server's greeting tells of new sessions.
     pub status: Status,
     /// What servers make of a client's collation.
-    pub collations: Known,
+    pub collations: KnownCollations,
     /// For full `caching_sha2_password` authentication without TLS.
     pub key: ServerKey,
     /// Wrong passwords that count.
@@ -61,7 +61,7 @@ impl Offer {
             caps,
             collation_after_reset: None,
             status: Status::AUTOCOMMIT,
-            collations: Known::ANY,
+            collations: KnownCollations::ANY,
             guesses: Guesses::new(*key.secret()),
             key,
             stmts: StmtsOfAll::default(),

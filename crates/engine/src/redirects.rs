@@ -109,7 +109,7 @@ struct Row {
 
 /// Whose login a url was offered to, where, and when.
 #[derive(Clone, Copy)]
-pub struct Login<'a> {
+pub struct RedirectLogin<'a> {
     /// The server.
     pub server: &'a ServerRef,
     /// The account's name.
@@ -128,7 +128,7 @@ pub struct Redirects {
 impl Redirects {
     /// Takes what the OK packet of a login at the server itself offered; `ttl_max_us` is for how
     /// long an offer holds at most.
-    pub fn hear(&mut self, login: Login<'_>, url: Option<&[u8]>, ttl_max_us: u64) -> Heard {
+    pub fn hear(&mut self, login: RedirectLogin<'_>, url: Option<&[u8]>, ttl_max_us: u64) -> Heard {
         let Some(url) = url else {
             // what is left alone is still left alone should it be offered later
             let is_kept = |row: &Row| {
@@ -160,7 +160,7 @@ impl Redirects {
     }
 
     /// Where the next connection of an account to a server goes, if not to the server itself.
-    pub fn via(&mut self, login: Login<'_>) -> Option<Via> {
+    pub fn via(&mut self, login: RedirectLogin<'_>) -> Option<Via> {
         let now_us = login.now_us;
         let is_meant = |row: &&mut Row| row.is_of(login.server) && row.is_for(login.account);
         let rows = self.rows.iter_mut().filter(is_meant);
@@ -283,8 +283,8 @@ impl Target {
 }
 
 impl Row {
-    fn new(login: Login<'_>, url: &[u8], ttl_max_us: u64) -> Self {
-        let Login { server, account, now_us } = login;
+    fn new(login: RedirectLogin<'_>, url: &[u8], ttl_max_us: u64) -> Self {
+        let RedirectLogin { server, account, now_us } = login;
         let mut row = Self {
             server: server.clone(),
             only: None,

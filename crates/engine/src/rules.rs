@@ -53,7 +53,7 @@ use conditions::Conditions;
 use index::{FoundBy, Index};
 use memo::Known;
 use patterns::Patterns;
-use survey::Asked;
+use survey::AskedColumns;
 
 pub use fast_routing::FastRouting;
 pub use input::{DigestRef, RuleInput};
@@ -71,7 +71,7 @@ pub struct RuleSet(Arc<Compiled>);
 struct Compiled {
     rules: Box<[Rule]>,
     index: Index,
-    asked: Asked,
+    asked: AskedColumns,
     /// How often a chain may begin again after its flag changed.
     iterations: u32,
     /// Remembering is quicker than looking again.
@@ -157,7 +157,7 @@ impl RuleSet {
         let asks = |rule: &Rule| rule.conditions.match_digest.is_some();
         let remembers = rules.len() > FEW || rules.iter().any(asks);
         Ok(Self(Arc::new(Compiled {
-            asked: Asked::of(&rules),
+            asked: AskedColumns::of(&rules),
             answering: Answering::of(&rules),
             rules: rules.into(),
             index,

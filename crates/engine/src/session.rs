@@ -350,7 +350,7 @@ pub(crate) struct Serving {
     /// Parameter data that goes out in front of it, kept as long.
     pub data: Option<Box<SentAhead>>,
     /// What the statistics will be told about it.
-    pub asked: replying::query_end::Asked,
+    pub asked: replying::query_end::QueryStart,
     /// What it may make run something anew.
     pub defining: Option<Box<UnderWay>>,
     /// Flag that the rules begin with at the next query, as an earlier one left it.

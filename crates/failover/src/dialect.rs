@@ -5,7 +5,7 @@ use keeper::Endpoint;
 
 use keeper::positions;
 
-use crate::Account;
+use crate::ServerAccount;
 
 /// What a server understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +176,7 @@ impl Dialect {
     pub(crate) fn follow(
         self,
         source: &Endpoint,
-        account: &Account,
+        account: &ServerAccount,
         position: Option<&str>,
     ) -> Vec<String> {
         let host = quote(&source.hostname);

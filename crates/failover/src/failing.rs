@@ -10,7 +10,7 @@ use keeper::Endpoint;
 
 use crate::dialect::Dialect;
 use crate::hooks::Occasion;
-use crate::run::{Others, Run};
+use crate::run::{OrderRun, Others};
 use crate::standing::{Channel, LOCAL, Receiver};
 use crate::{Clients, Former, Order, Servers, Standing};
 
@@ -53,7 +53,7 @@ pub fn fail_over(
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<Succeeded, Failed> {
-    let mut run = Run { servers, clients };
+    let mut run = OrderRun { servers, clients };
     let mut replicas = run.evidence(order)?;
     let mut occasion = Occasion { order, operation: "failover", new: None };
     let gate = run.before(&occasion).map_err(failed).and_then(|has_run| {
@@ -91,7 +91,7 @@ fn has(standing: &Standing) -> String {
     standing.dialect.union(&own.into_iter().chain(received).collect::<Vec<_>>())
 }
 
-impl Run<'_> {
+impl OrderRun<'_> {
     /// The replicas of a primary that is gone; an error where it lives, or none may replace it.
     fn evidence(&mut self, order: &Order) -> Result<Vec<Replica>, Failed> {
         // one that hangs does not hold up the others

@@ -3,7 +3,7 @@
 
 use keeper::Endpoint;
 
-use crate::run::Run;
+use crate::run::OrderRun;
 use crate::switchover::Order;
 
 /// The programs of a cluster, each with its arguments; none where there are no words.
@@ -23,7 +23,7 @@ pub(crate) struct Occasion<'a> {
     pub(crate) new: Option<Endpoint>,
 }
 
-impl Run<'_> {
+impl OrderRun<'_> {
     /// Runs the program that is a gate; gives whether there is one.
     pub(crate) fn before(&mut self, occasion: &Occasion<'_>) -> Result<bool, String> {
         let words = &occasion.order.hooks.before;

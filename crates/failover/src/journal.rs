@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use crate::Step;
+use crate::FailoverStep;
 
 /// The steps of the last orders.
 #[derive(Default)]
 pub struct Journal {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<JournalEntry>,
     orders: u64,
 }
 
 /// A step that was noted.
-pub struct Entry {
+pub struct JournalEntry {
     /// Number of the order, from 1.
     pub order: u64,
     /// The hostgroup of writers that it was about.
@@ -20,7 +20,7 @@ pub struct Entry {
     /// When it was done or had failed, in microseconds of the day's clock.
     pub at_us: u64,
     /// What.
-    pub step: Step,
+    pub step: FailoverStep,
 }
 
 impl Journal {
@@ -31,7 +31,7 @@ impl Journal {
     }
 
     /// Notes a step; the oldest is forgotten when there are too many.
-    pub fn note(&mut self, entry: Entry) {
+    pub fn note(&mut self, entry: JournalEntry) {
         if self.entries.len() == ENTRIES_MAX {
             self.entries.pop_front();
         }
@@ -39,7 +39,7 @@ impl Journal {
     }
 
     /// All that are kept, the oldest first.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &JournalEntry> {
         self.entries.iter()
     }
 }

@@ -32,7 +32,7 @@ use wire::text_result::TextResult;
 pub use failing::{Failed, Succeeded, fail_over};
 pub use hooks::Hooks;
 pub use identity::{Former, Identity, identify, source_of};
-pub use journal::{Entry, Journal};
+pub use journal::{Journal, JournalEntry};
 pub use returning::{Left, rejoin};
 pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
@@ -82,12 +82,12 @@ pub trait Clients {
     fn elapsed(&self) -> Duration;
 
     /// A step is done, or has failed.
-    fn note(&mut self, step: Step);
+    fn note(&mut self, step: FailoverStep);
 }
 
 /// One step of an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct FailoverStep {
     /// The server that it was about.
     pub server: Endpoint,
     /// What was to be done.
@@ -98,7 +98,7 @@ pub struct Step {
 
 /// An account of a server.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Account {
+pub struct ServerAccount {
     /// Its name.
     pub user: String,
     /// Its password.

@@ -8,7 +8,7 @@ use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::failing::joined;
-use crate::run::Run;
+use crate::run::OrderRun;
 use crate::standing::Receiver;
 use crate::{Clients, Former, Order, Servers, Standing, identity};
 
@@ -46,7 +46,7 @@ pub fn rejoin(
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<(), Left> {
-    let mut run = Run { servers, clients };
+    let mut run = OrderRun { servers, clients };
     let primary = &order.primary.server;
     let new = Standing::ask(run.servers, primary)?;
     let own = Standing::ask(run.servers, server)?;
@@ -85,7 +85,7 @@ pub fn rejoin(
     Ok(())
 }
 
-impl Run<'_> {
+impl OrderRun<'_> {
     /// Nobody writes to a server any more.
     fn shut(&mut self, server: &Endpoint, own: &Standing) -> Result<(), String> {
         match own.read_only {

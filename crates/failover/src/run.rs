@@ -4,10 +4,10 @@ use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::standing::Receiver;
-use crate::{Account, Clients, Order, Servers, Standing, Step};
+use crate::{Clients, FailoverStep, Order, ServerAccount, Servers, Standing};
 
 /// An order that is being carried out.
-pub(crate) struct Run<'a> {
+pub(crate) struct OrderRun<'a> {
     pub(crate) servers: &'a mut dyn Servers,
     pub(crate) clients: &'a mut dyn Clients,
 }
@@ -18,7 +18,7 @@ pub(crate) type Others = Vec<(Endpoint, Result<Standing, String>)>;
 /// Looks at a replica until it receives, twenty in a second.
 const LOOKS: usize = 100;
 
-impl Run<'_> {
+impl OrderRun<'_> {
     pub(crate) fn look_at(&mut self, others: &[Endpoint]) -> Others {
         let look = |server: &Endpoint| (server.clone(), Standing::ask(self.servers, server));
         others.iter().map(look).collect()
@@ -38,7 +38,7 @@ impl Run<'_> {
     /// any; gives those that do not receive from it.
     pub(crate) fn have_follow(
         &mut self,
-        how: (Dialect, &Account),
+        how: (Dialect, &ServerAccount),
         followers: Vec<(Endpoint, Option<String>)>,
         new: &Endpoint,
     ) -> Vec<Endpoint> {
@@ -62,10 +62,10 @@ impl Run<'_> {
         self.note(new, "wait until it is the only writer", told);
     }
 
-    /// A server replicates from the new primary, which is to be seen by [`Run::receives`].
+    /// A server replicates from the new primary, which is to be seen by [`OrderRun::receives`].
     pub(crate) fn follow(
         &mut self,
-        (dialect, account): (Dialect, &Account),
+        (dialect, account): (Dialect, &ServerAccount),
         server: &Endpoint,
         new: &Endpoint,
         stands: Option<&str>,
@@ -171,6 +171,6 @@ impl Run<'_> {
 
     pub(crate) fn note(&mut self, server: &Endpoint, what: &str, outcome: Result<String, String>) {
         let (server, what) = (server.clone(), what.to_owned());
-        self.clients.note(Step { server, what, outcome });
+        self.clients.note(FailoverStep { server, what, outcome });
     }
 }

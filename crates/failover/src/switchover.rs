@@ -10,9 +10,9 @@ use std::time::Duration;
 use keeper::Endpoint;
 
 use crate::hooks::Occasion;
-use crate::run::{Others, Run};
+use crate::run::{OrderRun, Others};
 use crate::standing::LOCAL;
-use crate::{Account, Clients, Former, Hooks, Servers, Standing, Succeeded, identity};
+use crate::{Clients, Former, Hooks, ServerAccount, Servers, Standing, Succeeded, identity};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Order {
     /// The one that is to take its place; `None` for the one that is the least behind.
     pub target: Option<Endpoint>,
     /// As whom replicas log in to their source.
-    pub replication: Account,
+    pub replication: ServerAccount,
     /// How long clients may wait.
     pub limit: Duration,
     /// Programs that are run before and after.
@@ -44,7 +44,7 @@ pub fn switch_over(
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<Succeeded, String> {
-    let mut run = Run { servers, clients };
+    let mut run = OrderRun { servers, clients };
     let mut cast = run.cast(order, order.target.as_ref())?;
     if order.dry {
         let Cast { new, former, .. } = cast;
@@ -81,7 +81,7 @@ struct Cast {
 /// Seconds that writes in progress may take to end, once no client has one.
 const CLOSE_S: u64 = 5;
 
-impl Run<'_> {
+impl OrderRun<'_> {
     /// Asks all how they stand, and finds the one that takes the primary's place.
     fn cast(&mut self, order: &Order, target: Option<&Endpoint>) -> Result<Cast, String> {
         let primary = &order.primary.server;

@@ -9,7 +9,7 @@ use engine::topology::{Placed, Stand};
 
 use crate::Keeper;
 use crate::cluster;
-use crate::event::{Event, Reason};
+use crate::event::{Reason, StatusChange};
 use crate::placement::copied;
 use crate::recording::recorded;
 use crate::report::{Endpoint, Report, is_name};
@@ -131,7 +131,7 @@ impl Keeper {
         writer: i64,
         answer: &AuroraAnswer,
         report: &Report,
-    ) -> Vec<Event> {
+    ) -> Vec<StatusChange> {
         let Report { at_us, server, .. } = report;
         let Some(cluster) = self.wanted.clusters.find_aurora(writer).cloned() else {
             return Vec::new();

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use engine::clusters::{AlsoRead, Cluster, Kind};
+use engine::clusters::{AlsoRead, Cluster, ClusterKind};
 use engine::rows::ServerRow;
 use engine::topology::{Placed, Stand};
 
@@ -258,7 +258,7 @@ pub(crate) fn places<'a>(
                 }
             }
             Rank::Backup => {
-                if cluster.kind == Kind::Galera {
+                if cluster.kind == ClusterKind::Galera {
                     place(cluster.writer, Stand::Surplus);
                 }
                 place(cluster.backup, stand);
@@ -302,7 +302,7 @@ fn writers<'m, 'a>(
     let is_typed = |server: &Endpoint| {
         verdict(server).is_none() && wanted.live_row(cluster.writer, server).is_some()
     };
-    let is_needy = cluster.kind == Kind::Galera
+    let is_needy = cluster.kind == ClusterKind::Galera
         && writers.is_empty()
         && !members.iter().any(|(server, _)| is_typed(server));
     if is_needy {
@@ -317,7 +317,7 @@ fn writers_are_read(cluster: &Cluster, no_backups: bool) -> bool {
     match cluster.also_read {
         AlsoRead::Nobody => false,
         AlsoRead::Writers => true,
-        AlsoRead::Backups => cluster.kind == Kind::Group && no_backups,
+        AlsoRead::Backups => cluster.kind == ClusterKind::Group && no_backups,
     }
 }
 

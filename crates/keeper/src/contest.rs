@@ -13,7 +13,7 @@ use engine::clusters::Pair;
 use engine::hostgroups::SeveralWriters;
 use engine::rows::ServerRow;
 
-use crate::event::{Event, Reason};
+use crate::event::{Reason, StatusChange};
 use crate::facts::Facts;
 use crate::gtid_sets::GtidSet;
 use crate::recording::recorded;
@@ -268,7 +268,7 @@ impl Keeper {
         settled: &Settled,
         own: Option<(&Endpoint, Reason)>,
         at_us: u64,
-    ) -> Vec<Event> {
+    ) -> Vec<StatusChange> {
         self.judge_all();
         let mut events = self.decide(at_us, &settled.reason);
         if let Some((server, reason)) = own.filter(|(server, _)| !settled.told.contains(server)) {
@@ -284,7 +284,7 @@ impl Keeper {
             };
             if events.iter().all(|it| it.server != *server || it.hostgroup != hostgroup) {
                 let status = Some(placed.told().to_owned());
-                events.push(Event {
+                events.push(StatusChange {
                     at_us,
                     hostgroup,
                     server: server.clone(),

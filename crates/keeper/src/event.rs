@@ -9,7 +9,7 @@ use crate::report::Endpoint;
 
 /// Something that changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct StatusChange {
     /// When, in microseconds.
     pub at_us: u64,
     /// In which hostgroup.
@@ -260,7 +260,7 @@ pub(crate) fn between(
     after: &[Placed],
     at_us: u64,
     reason: &Reason,
-) -> Vec<Event> {
+) -> Vec<StatusChange> {
     let statuses = |decided: &[Placed]| -> BTreeMap<(i64, Endpoint), String> {
         let key = |decided: &Placed| (decided.row.hostgroup_id, Endpoint::of(&decided.row));
         decided.iter().map(|decided| (key(decided), decided.told().to_owned())).collect()
@@ -274,7 +274,7 @@ pub(crate) fn between(
         }
     }
     changes.extend(before.into_iter().map(|(key, from)| (key, Some(from), None)));
-    let event = |((hostgroup, server), from, to)| Event {
+    let event = |((hostgroup, server), from, to)| StatusChange {
         at_us,
         hostgroup,
         server,

@@ -3,8 +3,8 @@
 //!
 //! What is wanted, what was seen and what is decided are three things and stay three things. A
 //! [`Keeper`] takes [`Wanted`] and [`Report`]s with their times, and gives rows to be compiled with
-//! an [`Event`] and its [`Reason`] for each change. It has no sockets and no clock: the same input
-//! gives the same decisions on any machine.
+//! a [`StatusChange`] and its [`Reason`] for each change. It has no sockets and no clock: the same
+//! input gives the same decisions on any machine.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -30,7 +30,7 @@ mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::clusters::{Cluster, Clusters, Kind, Pair};
+use engine::clusters::{Cluster, ClusterKind, Clusters, Pair};
 use engine::rows::ServerRow;
 use engine::topology::{Placed, Stand};
 
@@ -40,9 +40,9 @@ use cluster::Member;
 pub use cluster::{GaleraAnswer, GroupAnswer};
 pub use contest::Because;
 use contest::{Contest, Sample};
-pub use event::{Event, Reason};
+pub use event::{Reason, StatusChange};
 use facts::{Facts, Lagging};
-use placement::Role;
+use placement::PlacementRole;
 pub use recording::{KeeperInput, Replay, Replayed, beginning, is_recording, line};
 pub use report::{Endpoint, Failure, GtidAnswer, Lag, Report, Seen};
 pub use wanted::{Limits, Wanted};
@@ -54,7 +54,7 @@ pub struct Keeper {
     /// The servers of `wanted`.
     known: BTreeSet<Endpoint>,
     facts: BTreeMap<Endpoint, Facts>,
-    roles: BTreeMap<(i64, Endpoint), Role>,
+    roles: BTreeMap<(i64, Endpoint), PlacementRole>,
     lags: BTreeMap<(i64, Endpoint), Lagging>,
     members: BTreeMap<(i64, Endpoint), Member>,
     instances: BTreeMap<(i64, Endpoint), Instance>,
@@ -114,7 +114,7 @@ impl Keeper {
 
     /// Another configuration is wanted. Servers whose rows are as before stay where they are;
     /// to others applies what was seen of them, at once.
-    pub fn adopt(&mut self, wanted: Wanted, at_us: u64) -> Vec<Event> {
+    pub fn adopt(&mut self, wanted: Wanted, at_us: u64) -> Vec<StatusChange> {
         let before = std::mem::replace(&mut self.wanted, wanted);
         let typed = |wanted: &Wanted, hostgroup: i64, server: &Endpoint| {
             wanted.row(hostgroup, server).cloned()
@@ -163,7 +163,7 @@ impl Keeper {
 
     /// A server was replaced as the primary: it is left out from now on, or with `false` no longer,
     /// since it follows the new one.
-    pub fn depose(&mut self, server: &Endpoint, is_deposed: bool, at_us: u64) -> Vec<Event> {
+    pub fn depose(&mut self, server: &Endpoint, is_deposed: bool, at_us: u64) -> Vec<StatusChange> {
         let changes = match is_deposed {
             true => self.known.contains(server) && self.deposed.insert(server.clone()),
             false => self.deposed.remove(server),
@@ -183,7 +183,7 @@ impl Keeper {
     }
 
     /// Something was seen of a server. Gives what changes by it.
-    pub fn hear(&mut self, report: &Report) -> Vec<Event> {
+    pub fn hear(&mut self, report: &Report) -> Vec<StatusChange> {
         let server = &report.server;
         if !self.wanted.limits.enabled || !self.known.contains(server) {
             return Vec::new();
@@ -210,12 +210,12 @@ impl Keeper {
             }
             Seen::Lag(hostgroup, outcome) => self.note_lag(*hostgroup, server, outcome),
             Seen::Group(outcome) => {
-                self.note_member(Kind::Group, server, |member, cluster, limits| {
+                self.note_member(ClusterKind::Group, server, |member, cluster, limits| {
                     member.note_group(outcome, cluster, limits)
                 })
             }
             Seen::Galera(outcome) => {
-                self.note_member(Kind::Galera, server, |member, cluster, limits| {
+                self.note_member(ClusterKind::Galera, server, |member, cluster, limits| {
                     member.note_galera(outcome, cluster, limits)
                 })
             }
@@ -259,7 +259,7 @@ impl Keeper {
         let sound = |named: &[Endpoint]| named.iter().filter(|it| it.is_sound()).cloned().collect();
         match &report.seen {
             Seen::Group(Ok(answer)) if answer.is_viable && !answer.members.is_empty() => {
-                let clusters = self.wanted.clusters_of(Kind::Group, server).into_iter();
+                let clusters = self.wanted.clusters_of(ClusterKind::Group, server).into_iter();
                 clusters.map(|cluster| (cluster.writer, sound(&answer.members))).collect()
             }
             Seen::Rds(Ok(named)) => {
@@ -343,7 +343,7 @@ impl Keeper {
     /// What a member of clusters said, noted for each of them.
     fn note_member(
         &mut self,
-        kind: Kind,
+        kind: ClusterKind,
         server: &Endpoint,
         note: impl Fn(&mut Member, &Cluster, &Limits) -> Option<Reason>,
     ) -> Option<Reason> {
@@ -377,7 +377,7 @@ impl Keeper {
     }
 
     /// Makes the decision that follows, and tells what it changes.
-    fn decide(&mut self, at_us: u64, reason: &Reason) -> Vec<Event> {
+    fn decide(&mut self, at_us: u64, reason: &Reason) -> Vec<StatusChange> {
         let places = self.places();
         self.lags.retain(|(hostgroup, server), lagging| {
             let mut rows = places.iter().map(|place| &place.row);

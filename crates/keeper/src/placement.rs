@@ -10,7 +10,7 @@ use crate::wanted::Wanted;
 
 /// What a server is in a pair of hostgroups.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Role {
+pub(crate) enum PlacementRole {
     /// What its rows say.
     #[default]
     AsTyped,
@@ -23,7 +23,7 @@ pub(crate) enum Role {
     Demoted,
 }
 
-impl Role {
+impl PlacementRole {
     /// Its role when it was found to refuse writes or to take them; `None` where nothing changes.
     pub(crate) fn after(
         self,
@@ -51,7 +51,10 @@ impl Role {
 }
 
 /// The rows that are in force with those roles.
-pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> Vec<ServerRow> {
+pub(crate) fn rows(
+    wanted: &Wanted,
+    roles: &BTreeMap<(i64, Endpoint), PlacementRole>,
+) -> Vec<ServerRow> {
     let role = |writer: i64, server: &Endpoint| {
         roles.get(&(writer, server.clone())).copied().unwrap_or_default()
     };
@@ -59,12 +62,12 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
     let is_left_out = |row: &ServerRow| {
         let server = Endpoint::of(row);
         wanted.clusters.pairs.iter().any(|pair| match role(pair.writer, &server) {
-            Role::AsTyped => false,
-            Role::Promoted { .. } if row.hostgroup_id == pair.writer => {
+            PlacementRole::AsTyped => false,
+            PlacementRole::Promoted { .. } if row.hostgroup_id == pair.writer => {
                 wanted.live_row(pair.writer, &server).is_none()
             }
-            Role::Promoted { reads } => row.hostgroup_id == pair.reader && !reads,
-            Role::Demoted => row.hostgroup_id == pair.writer,
+            PlacementRole::Promoted { reads } => row.hostgroup_id == pair.reader && !reads,
+            PlacementRole::Demoted => row.hostgroup_id == pair.writer,
         })
     };
     let is_here = |row: &&ServerRow| !is_left_out(row) && !wanted.is_in_cluster(row);
@@ -73,9 +76,9 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
     for ((writer, server), role) in roles {
         let Some(pair) = wanted.pair_of(*writer) else { continue };
         let places = match role {
-            Role::AsTyped => [None, None],
-            Role::Promoted { reads } => [Some(pair.writer), reads.then_some(pair.reader)],
-            Role::Demoted => [None, Some(pair.reader)],
+            PlacementRole::AsTyped => [None, None],
+            PlacementRole::Promoted { reads } => [Some(pair.writer), reads.then_some(pair.reader)],
+            PlacementRole::Demoted => [None, Some(pair.reader)],
         };
         let missing = |hostgroup: &i64| !there.contains(&(*hostgroup, server.clone()));
         let copies = places.into_iter().flatten().filter(missing);

@@ -9,7 +9,7 @@ mod value;
 
 use serde_json::Value;
 
-use crate::event::Event;
+use crate::event::StatusChange;
 use crate::report::{Endpoint, Report};
 use crate::wanted::Wanted;
 use crate::{Keeper, Seen};
@@ -40,7 +40,7 @@ pub enum KeeperInput {
 
 impl Keeper {
     /// Takes an input; gives what changes by it.
-    pub fn take(&mut self, input: &KeeperInput) -> Vec<Event> {
+    pub fn take(&mut self, input: &KeeperInput) -> Vec<StatusChange> {
         match input {
             KeeperInput::Adopt { at_us, wanted } => self.adopt(wanted.clone(), *at_us),
             KeeperInput::Hear(report) => self.hear(report),
@@ -59,7 +59,7 @@ pub fn beginning(keeper: &Keeper) -> String {
 }
 
 /// The line of an input and what came of it; without events, nothing is compared at a replay.
-pub fn line(input: &KeeperInput, events: Option<&[Event]>) -> String {
+pub fn line(input: &KeeperInput, events: Option<&[StatusChange]>) -> String {
     let (at_us, name, told) = match input {
         KeeperInput::Adopt { at_us, wanted } => (*at_us, ADOPT, wanted.write()),
         KeeperInput::Hear(Report { at_us, server, seen }) => {
@@ -72,7 +72,7 @@ pub fn line(input: &KeeperInput, events: Option<&[Event]>) -> String {
         }
     };
     let mut members = vec![(AT_US, at_us.write()), (name, told)];
-    let texts = |events: &[Event]| events.iter().map(told_of).collect::<Vec<_>>().write();
+    let texts = |events: &[StatusChange]| events.iter().map(told_of).collect::<Vec<_>>().write();
     members.extend(events.map(|events| (EVENTS, texts(events))));
     format!("{}\n", object(members))
 }
@@ -95,7 +95,7 @@ pub struct Replayed {
     /// What the keeper was told.
     pub input: KeeperInput,
     /// What changed by it.
-    pub events: Vec<Event>,
+    pub events: Vec<StatusChange>,
     /// Where something else changed at the time, or in another way: then and now.
     pub differences: Vec<(Option<String>, Option<String>)>,
 }
@@ -179,9 +179,9 @@ fn differences(then: Vec<String>, now: Vec<String>) -> Vec<(Option<String>, Opti
 }
 
 /// An event without its time, which is that of its input.
-fn told_of(event: &Event) -> String {
+fn told_of(event: &StatusChange) -> String {
     let status = |status: &Option<String>| status.clone().unwrap_or_else(|| "-".to_owned());
-    let Event { hostgroup, server, from, to, reason, .. } = event;
+    let StatusChange { hostgroup, server, from, to, reason, .. } = event;
     format!("{hostgroup} {server} {} {} {reason}", status(from), status(to))
 }
 

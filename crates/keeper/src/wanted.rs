@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::clusters::{Aurora, Cluster, Clusters, Kind, Pair};
+use engine::clusters::{Aurora, Cluster, ClusterKind, Clusters, Pair};
 use engine::hostgroups::SeveralWriters;
 use engine::ids::HostgroupId;
 use engine::rows::ServerRow;
@@ -140,7 +140,7 @@ impl Wanted {
     }
 
     /// The clusters of a kind that a server is a member of.
-    pub(crate) fn clusters_of(&self, kind: Kind, server: &Endpoint) -> Vec<Cluster> {
+    pub(crate) fn clusters_of(&self, kind: ClusterKind, server: &Endpoint) -> Vec<Cluster> {
         let is_member = |cluster: &&Cluster| {
             let mut places = cluster.hostgroups().into_iter();
             cluster.kind == kind && places.any(|place| self.live_row(place, server).is_some())

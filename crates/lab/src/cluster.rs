@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::flavour::{Flavour, Software};
 use crate::place::{self, RunDir};
 use crate::server::{Birth, Server};
-use crate::settings::{self, Role};
+use crate::settings::{self, ServerRole};
 use crate::template;
 
 /// What cluster is wanted.
@@ -138,7 +138,7 @@ impl Cluster {
         );
         let id = u32::try_from(index)? + 1;
         let port = place::free_port()?;
-        let role = Role {
+        let role = ServerRole {
             flavour: self.software.flavour,
             data: &data,
             socket: &socket,

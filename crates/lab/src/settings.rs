@@ -8,7 +8,7 @@ use crate::flavour::Flavour;
 
 /// What a server is to be, for the options it is started with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Role<'a> {
+pub(crate) struct ServerRole<'a> {
     pub(crate) flavour: Flavour,
     pub(crate) data: &'a Path,
     pub(crate) socket: &'a Path,
@@ -19,7 +19,7 @@ pub(crate) struct Role<'a> {
 }
 
 /// The options for one server, the caller's own last so that they win.
-pub(crate) fn options(role: &Role<'_>, extra: &[String]) -> Vec<OsString> {
+pub(crate) fn options(role: &ServerRole<'_>, extra: &[String]) -> Vec<OsString> {
     let path = |name: &str, path: &Path| {
         let mut option = OsString::from(name);
         option.push(path);
@@ -135,8 +135,8 @@ pub(crate) fn follow(flavour: Flavour, primary_port: u16) -> String {
 mod tests {
     use super::*;
 
-    fn role(replica: bool) -> Role<'static> {
-        Role {
+    fn role(replica: bool) -> ServerRole<'static> {
+        ServerRole {
             flavour: Flavour::MariaDb,
             data: Path::new("/d"),
             socket: Path::new("/d/s"),

@@ -13,7 +13,7 @@ use crate::flavour::{Flavour, Software};
 use crate::place;
 use crate::process::{Process, find_program};
 use crate::server::await_answer;
-use crate::settings::{self, Role};
+use crate::settings::{self, ServerRole};
 
 /// Raise it when what is in a template changes.
 const EDITION: u32 = 2;
@@ -45,7 +45,7 @@ pub(crate) fn prepared(software: &Software) -> Result<PathBuf> {
 
 fn prepare(software: &Software, data: &Path) -> Result<()> {
     let socket = data.join("s");
-    let role = Role {
+    let role = ServerRole {
         flavour: software.flavour,
         data,
         socket: &socket,

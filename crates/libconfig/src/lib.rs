@@ -31,7 +31,7 @@ pub struct Document {
     /// The settings outside of all groups, in the order of the file.
     pub settings: Vec<Setting>,
     /// What is wrong or odd, in the order in which it was met.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SyntaxFault>,
     /// The file and those it includes; every span is a range of them.
     pub sources: Sources,
 }
@@ -53,12 +53,12 @@ pub struct Item {
     /// Where it stands, brackets and quotes included.
     pub span: Range<usize>,
     /// What it is.
-    pub value: Value,
+    pub value: SettingValue,
 }
 
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub enum SettingValue {
     /// A whole number, however it was written.
     Int(i64),
     /// Another number.
@@ -77,7 +77,7 @@ pub enum Value {
 
 /// Something wrong, or odd, at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct SyntaxFault {
     /// Where.
     pub span: Range<usize>,
     /// What, and what would be right.

@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::scanner::{Kind, Token};
-use crate::{Fault, Item, Setting, Value};
+use crate::scanner::{ScannedKind, Token};
+use crate::{Item, Setting, SettingValue, SyntaxFault};
 
 /// Reads tokens.
 pub(crate) struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
-    faults: &'a mut Vec<Fault>,
+    faults: &'a mut Vec<SyntaxFault>,
     /// Brackets that are open.
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(tokens: &'a [Token], faults: &'a mut Vec<Fault>) -> Self {
+    pub(crate) fn new(tokens: &'a [Token], faults: &'a mut Vec<SyntaxFault>) -> Self {
         Self { tokens, at: 0, faults, depth: 0 }
     }
 
@@ -38,22 +38,22 @@ impl<'a> Parser<'a> {
                 return settings;
             };
             match &token.kind {
-                Kind::Sign('}') if open.is_some() => {
+                ScannedKind::Sign('}') if open.is_some() => {
                     self.at += 1;
                     return settings;
                 }
-                Kind::Sign(';' | ',') => self.at += 1,
-                Kind::Sign(')' | ']') if open.is_some() => {
+                ScannedKind::Sign(';' | ',') => self.at += 1,
+                ScannedKind::Sign(')' | ']') if open.is_some() => {
                     let found = shown(&token.kind);
                     let reason = format!("expected a name or `}}`, found {found}");
                     self.fault(token.span.clone(), reason);
                     return settings;
                 }
-                Kind::Sign(close @ ('}' | ')' | ']')) => {
+                ScannedKind::Sign(close @ ('}' | ')' | ']')) => {
                     self.fault(token.span.clone(), format!("`{close}` closes nothing"));
                     self.at += 1;
                 }
-                Kind::Word(name) => {
+                ScannedKind::Word(name) => {
                     self.at += 1;
                     let Some(item) = self.assigned(name, &token.span) else { continue };
                     if names.insert(name.clone()) {
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
     /// `= value`, of a setting whose name has been read.
     fn assigned(&mut self, name: &str, name_span: &Range<usize>) -> Option<Item> {
         match self.peek() {
-            Some(Token { kind: Kind::Sign('=' | ':'), .. }) => {
+            Some(Token { kind: ScannedKind::Sign('=' | ':'), .. }) => {
                 self.at += 1;
                 let item = self.value(name_span);
                 if item.is_none() {
@@ -101,18 +101,22 @@ impl<'a> Parser<'a> {
         };
         let span = token.span.clone();
         let value = match &token.kind {
-            Kind::Int(number) => Value::Int(*number),
-            Kind::Float(number) => Value::Float(*number),
-            Kind::Word(word) if word.eq_ignore_ascii_case("true") => Value::Bool(true),
-            Kind::Word(word) if word.eq_ignore_ascii_case("false") => Value::Bool(false),
-            Kind::Word(word) => {
+            ScannedKind::Int(number) => SettingValue::Int(*number),
+            ScannedKind::Float(number) => SettingValue::Float(*number),
+            ScannedKind::Word(word) if word.eq_ignore_ascii_case("true") => {
+                SettingValue::Bool(true)
+            }
+            ScannedKind::Word(word) if word.eq_ignore_ascii_case("false") => {
+                SettingValue::Bool(false)
+            }
+            ScannedKind::Word(word) => {
                 let reason = format!("`{word}` is no value; a text stands in quotes");
                 self.fault(span, reason);
                 return None;
             }
-            Kind::Text(_) => return Some(self.text()),
-            Kind::Sign(open @ ('{' | '(' | '[')) => return self.bracketed(*open, span),
-            Kind::Sign(_) => {
+            ScannedKind::Text(_) => return Some(self.text()),
+            ScannedKind::Sign(open @ ('{' | '(' | '[')) => return self.bracketed(*open, span),
+            ScannedKind::Sign(_) => {
                 self.fault(span, format!("expected a value, found {}", shown(&token.kind)));
                 return None;
             }
@@ -125,12 +129,12 @@ impl<'a> Parser<'a> {
     fn text(&mut self) -> Item {
         let mut bytes = Vec::new();
         let mut span = self.peek().map(|token| token.span.clone()).unwrap_or_default();
-        while let Some(Token { kind: Kind::Text(more), span: at }) = self.peek() {
+        while let Some(Token { kind: ScannedKind::Text(more), span: at }) = self.peek() {
             bytes.extend_from_slice(more);
             span.end = span.end.max(at.end);
             self.at += 1;
         }
-        Item { span, value: Value::Text(bytes) }
+        Item { span, value: SettingValue::Text(bytes) }
     }
 
     fn bracketed(&mut self, open: char, span: Range<usize>) -> Option<Item> {
@@ -141,12 +145,12 @@ impl<'a> Parser<'a> {
         self.depth += 1;
         self.at += 1;
         let value = match open {
-            '{' => Value::Group(self.settings(Some(&span))),
-            '(' => Value::List(self.elements(')', &span)),
+            '{' => SettingValue::Group(self.settings(Some(&span))),
+            '(' => SettingValue::List(self.elements(')', &span)),
             _ => {
                 let elements = self.elements(']', &span);
                 self.check_array(&elements);
-                Value::Array(elements)
+                SettingValue::Array(elements)
             }
         };
         self.depth -= 1;
@@ -164,16 +168,16 @@ impl<'a> Parser<'a> {
                 return elements;
             };
             match &token.kind {
-                Kind::Sign(found) if *found == close => {
+                ScannedKind::Sign(found) if *found == close => {
                     self.at += 1;
                     return elements;
                 }
-                Kind::Sign('}' | ')' | ']') => {
+                ScannedKind::Sign('}' | ')' | ']') => {
                     let reason = format!("expected `{close}`, found {}", shown(&token.kind));
                     self.fault(token.span.clone(), reason);
                     return elements;
                 }
-                Kind::Word(name) if self.is_setting() => {
+                ScannedKind::Word(name) if self.is_setting() => {
                     let reason = format!(
                         "expected `{close}` or a value, found the setting `{name}`; is a bracket \
                          missing before it?"
@@ -200,15 +204,15 @@ impl<'a> Parser<'a> {
     fn separator(&mut self, close: char, needed: bool) {
         let Some(token) = self.peek() else { return };
         match &token.kind {
-            Kind::Sign(',') => self.at += 1,
-            Kind::Sign('}' | ')' | ']') => {}
-            Kind::Sign(';') if !needed => self.at += 1,
+            ScannedKind::Sign(',') => self.at += 1,
+            ScannedKind::Sign('}' | ')' | ']') => {}
+            ScannedKind::Sign(';') if !needed => self.at += 1,
             kind => {
                 if needed {
                     let reason = format!("expected `,` or `{close}`, found {}", shown(kind));
                     self.fault(token.span.clone(), reason);
                 }
-                if matches!(kind, Kind::Sign(';' | '=' | ':')) {
+                if matches!(kind, ScannedKind::Sign(';' | '=' | ':')) {
                     self.at += 1;
                 }
             }
@@ -219,7 +223,7 @@ impl<'a> Parser<'a> {
         let mut first = None;
         for item in elements {
             let reason = match &item.value {
-                Value::Array(_) | Value::List(_) | Value::Group(_) => {
+                SettingValue::Array(_) | SettingValue::List(_) | SettingValue::Group(_) => {
                     "`[]` holds numbers, texts or truth values only; use `()`"
                 }
                 value => {
@@ -239,14 +243,14 @@ impl<'a> Parser<'a> {
         let mut open = 0_usize;
         while let Some(token) = self.peek() {
             match &token.kind {
-                Kind::Sign('{' | '(' | '[') => open += 1,
-                Kind::Sign('}' | ')' | ']') if open == 0 => return,
-                Kind::Sign('}' | ')' | ']') => open -= 1,
-                Kind::Sign(';' | ',') if open == 0 => {
+                ScannedKind::Sign('{' | '(' | '[') => open += 1,
+                ScannedKind::Sign('}' | ')' | ']') if open == 0 => return,
+                ScannedKind::Sign('}' | ')' | ']') => open -= 1,
+                ScannedKind::Sign(';' | ',') if open == 0 => {
                     self.at += 1;
                     return;
                 }
-                Kind::Word(_) if open == 0 && self.is_setting() => return,
+                ScannedKind::Word(_) if open == 0 && self.is_setting() => return,
                 _ => {}
             }
             self.at += 1;
@@ -256,7 +260,7 @@ impl<'a> Parser<'a> {
     /// Whether a name and its `=` come next.
     fn is_setting(&self) -> bool {
         let next = self.tokens.get(self.at + 1).map(|token| &token.kind);
-        matches!(next, Some(Kind::Sign('=' | ':')))
+        matches!(next, Some(ScannedKind::Sign('=' | ':')))
     }
 
     fn found(&self) -> String {
@@ -268,17 +272,17 @@ impl<'a> Parser<'a> {
     }
 
     fn fault(&mut self, span: Range<usize>, reason: impl Into<String>) {
-        self.faults.push(Fault { span, reason: reason.into(), fatal: true });
+        self.faults.push(SyntaxFault { span, reason: reason.into(), fatal: true });
     }
 }
 
-fn shown(kind: &Kind) -> String {
+fn shown(kind: &ScannedKind) -> String {
     match kind {
-        Kind::Word(word) => format!("`{word}`"),
-        Kind::Int(number) => format!("the number {number}"),
-        Kind::Float(number) => format!("the number {number}"),
-        Kind::Text(_) => "a text".to_owned(),
-        Kind::Sign(sign) => format!("`{sign}`"),
+        ScannedKind::Word(word) => format!("`{word}`"),
+        ScannedKind::Int(number) => format!("the number {number}"),
+        ScannedKind::Float(number) => format!("the number {number}"),
+        ScannedKind::Text(_) => "a text".to_owned(),
+        ScannedKind::Sign(sign) => format!("`{sign}`"),
     }
 }
 

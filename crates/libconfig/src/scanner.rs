@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use crate::sources::Sources;
-use crate::{Fault, Include, text};
+use crate::{Include, SyntaxFault, text};
 
 /// A token at its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) span: Range<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ScannedKind,
 }
 
 /// What a token is.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ScannedKind {
     /// A name, or `true` or `false`.
     Word(String),
     Int(i64),
@@ -29,7 +29,7 @@ pub(crate) struct Scanner<'a> {
     include: Include<'a>,
     sources: Sources,
     tokens: Vec<Token>,
-    faults: Vec<Fault>,
+    faults: Vec<SyntaxFault>,
     /// Files that are being read, each included by the one before.
     depth: usize,
 }
@@ -48,18 +48,18 @@ impl<'a> Scanner<'a> {
             let start = cursor.at;
             let Some(first) = cursor.peek() else { break };
             let kind = match first {
-                '"' => Some(Kind::Text(self.text(&mut cursor, base))),
+                '"' => Some(ScannedKind::Text(self.text(&mut cursor, base))),
                 '@' => {
                     self.directive(origin, &mut cursor, base);
                     continue;
                 }
                 '{' | '}' | '(' | ')' | '[' | ']' | '=' | ':' | ';' | ',' => {
                     cursor.skip(first);
-                    Some(Kind::Sign(first))
+                    Some(ScannedKind::Sign(first))
                 }
                 '0'..='9' | '+' | '-' | '.' => Some(self.number(&mut cursor, base)),
                 _ if is_name_start(first) => {
-                    Some(Kind::Word(cursor.take_while(is_name).to_owned()))
+                    Some(ScannedKind::Word(cursor.take_while(is_name).to_owned()))
                 }
                 other => {
                     cursor.skip(other);
@@ -75,7 +75,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What was read.
-    pub(crate) fn finish(self) -> (Vec<Token>, Vec<Fault>, Sources) {
+    pub(crate) fn finish(self) -> (Vec<Token>, Vec<SyntaxFault>, Sources) {
         (self.tokens, self.faults, self.sources)
     }
 
@@ -106,7 +106,7 @@ impl<'a> Scanner<'a> {
         let faults = &mut self.faults;
         let read = text::read(cursor.rest(), |range, reason, fatal| {
             let span = base + start + range.start..base + start + range.end;
-            faults.push(Fault { span, reason, fatal });
+            faults.push(SyntaxFault { span, reason, fatal });
         });
         match read {
             Some((bytes, length)) => {
@@ -121,7 +121,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn number(&mut self, cursor: &mut Cursor<'_>, base: usize) -> Kind {
+    fn number(&mut self, cursor: &mut Cursor<'_>, base: usize) -> ScannedKind {
         let start = cursor.at;
         let mut before = ' ';
         let mut hex = false;
@@ -136,7 +136,7 @@ impl<'a> Scanner<'a> {
         });
         number(word).unwrap_or_else(|reason| {
             self.fault(base + start..base + start + word.len(), reason);
-            Kind::Int(0)
+            ScannedKind::Int(0)
         })
     }
 
@@ -178,7 +178,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn fault(&mut self, span: Range<usize>, reason: impl Into<String>) {
-        self.faults.push(Fault { span, reason: reason.into(), fatal: true });
+        self.faults.push(SyntaxFault { span, reason: reason.into(), fatal: true });
     }
 }
 
@@ -210,7 +210,7 @@ impl<'t> Cursor<'t> {
 }
 
 /// The number that `word` is: decimal, hexadecimal, binary or octal, a fraction, with `L` or not.
-fn number(word: &str) -> Result<Kind, String> {
+fn number(word: &str) -> Result<ScannedKind, String> {
     let wrong = || format!("`{word}` is not a number");
     let (sign, unsigned) = match word.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -231,7 +231,7 @@ fn number(word: &str) -> Result<Kind, String> {
             return Err(wrong());
         }
         let parsed = i64::from_str_radix(&format!("{sign}{digits}"), radix);
-        return parsed.map(Kind::Int).map_err(|_| format!("{word} does not fit in 64 bits"));
+        return parsed.map(ScannedKind::Int).map_err(|_| format!("{word} does not fit in 64 bits"));
     }
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
         let plain = digits.trim_start_matches('0');
@@ -243,12 +243,12 @@ fn number(word: &str) -> Result<Kind, String> {
             return Err(format!("{word} {say}; write {sign}{plain}"));
         }
         let parsed = format!("{sign}{digits}").parse();
-        return parsed.map(Kind::Int).map_err(|_| format!("{word} does not fit in 64 bits"));
+        return parsed.map(ScannedKind::Int).map_err(|_| format!("{word} does not fit in 64 bits"));
     }
     let fraction = !long && digits.bytes().any(|byte| byte.is_ascii_digit());
     let shaped = digits.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
     match word.parse::<f64>() {
-        Ok(value) if fraction && shaped && value.is_finite() => Ok(Kind::Float(value)),
+        Ok(value) if fraction && shaped && value.is_finite() => Ok(ScannedKind::Float(value)),
         _ => Err(wrong()),
     }
 }

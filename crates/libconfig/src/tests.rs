@@ -7,20 +7,20 @@ fn read(text: &str) -> Document {
 }
 
 /// The only setting's value, of a text without faults.
-fn value(text: &str) -> Value {
+fn value(text: &str) -> SettingValue {
     let document = read(&format!("a = {text}"));
     assert_eq!(document.faults, [], "{text}");
     document.settings[0].item.value.clone()
 }
 
-fn text(text: &str) -> Value {
-    Value::Text(text.as_bytes().to_vec())
+fn text(text: &str) -> SettingValue {
+    SettingValue::Text(text.as_bytes().to_vec())
 }
 
 /// Line, column and reason of every fault.
 fn faults(text: &str) -> Vec<String> {
     let document = read(text);
-    let place = |fault: &Fault| {
+    let place = |fault: &SyntaxFault| {
         assert!(fault.fatal, "{fault:?}");
         let source = document.sources.find(fault.span.start).expect("it is of a file");
         let before = &source.text[..fault.span.start - source.start];
@@ -44,13 +44,13 @@ fn scalars_are_read_however_they_are_written() {
         ("0o17", 15),
         ("-0x10", -16),
     ] {
-        assert_eq!(value(written), Value::Int(number), "{written}");
+        assert_eq!(value(written), SettingValue::Int(number), "{written}");
     }
     for (written, number) in [("1.5", 1.5), (".5", 0.5), ("2.", 2.0), ("-1e3", -1000.0)] {
-        assert_eq!(value(written), Value::Float(number), "{written}");
+        assert_eq!(value(written), SettingValue::Float(number), "{written}");
     }
     for (written, truth) in [("true", true), ("TRUE", true), ("False", false)] {
-        assert_eq!(value(written), Value::Bool(truth), "{written}");
+        assert_eq!(value(written), SettingValue::Bool(truth), "{written}");
     }
 }
 
@@ -59,7 +59,7 @@ fn texts_are_joined_and_escapes_are_bytes() {
     assert_eq!(value(r#""one" " two" /* and */ "\n""#), text("one two\n"));
     assert_eq!(value(r#""\\ \" \t \r \f \v \x41""#), text("\\ \" \t \r \x0c \x0b A"));
     assert_eq!(value(r#""^SELECT \d+\.\(x\) \1""#), text(r"^SELECT \d+\.\(x\) \1"));
-    assert_eq!(value(r#""\xff\x00é""#), Value::Text(b"\xff\x00\xc3\xa9".to_vec()));
+    assert_eq!(value(r#""\xff\x00é""#), SettingValue::Text(b"\xff\x00\xc3\xa9".to_vec()));
     assert_eq!(value("\"two\nlines\""), text("two\nlines"));
     assert_eq!(value(r##""# // /* no comments ""##), text("# // /* no comments "));
 }
@@ -70,10 +70,10 @@ fn separators_signs_and_comments_are_free() {
     assert_eq!(one.faults, []);
     let names: Vec<_> = one.settings.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "d", "e"]);
-    let Value::Group(inner) = &one.settings[4].item.value else { panic!("a group") };
+    let SettingValue::Group(inner) = &one.settings[4].item.value else { panic!("a group") };
     assert_eq!(inner.len(), 3);
     let list = value("( { a = 1 }, [ 1, 2, ], ( ), \"x\", )");
-    let Value::List(elements) = list else { panic!("a list") };
+    let SettingValue::List(elements) = list else { panic!("a list") };
     assert_eq!(elements.len(), 4);
 }
 
@@ -190,7 +190,7 @@ fn what_is_included_must_be_a_file_in_quotes_that_can_be_read() {
 #[test]
 fn doubtful_escapes_are_told_and_read() {
     let document = read(r#"p = "\bword""#);
-    assert_eq!(document.settings[0].item.value, Value::Text(b"\x08word".to_vec()));
+    assert_eq!(document.settings[0].item.value, SettingValue::Text(b"\x08word".to_vec()));
     let [odd] = document.faults.as_slice() else { panic!("one") };
     assert!(!odd.fatal);
     assert_eq!(odd.reason, r"`\b` is a control character; a pattern's `\b` is written `\\b`");
@@ -247,6 +247,6 @@ proptest::proptest! {
 
     #[test]
     fn quoted_bytes_come_back(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..40)) {
-        assert_eq!(value(&quoted(&bytes)), Value::Text(bytes));
+        assert_eq!(value(&quoted(&bytes)), SettingValue::Text(bytes));
     }
 }

@@ -5,7 +5,7 @@ use wire::text_result::{TextReader, TextResult, TextRow};
 
 /// What a server answered.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Answer(TextResult);
+pub(crate) struct ServerAnswer(TextResult);
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Unanswered {
 /// Bytes of an answer that are kept; checks have answers of some hundreds.
 const BYTES_MAX: usize = 1 << 20;
 
-impl Answer {
+impl ServerAnswer {
     /// The value of a column in a row; `None` for NULL, and for what is not there.
     pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
         let at = self.0.columns.iter().position(|own| own.eq_ignore_ascii_case(column))?;
@@ -56,14 +56,14 @@ impl Answer {
 
 /// An answer as far as it has come.
 #[derive(Default)]
-pub(crate) struct Reading {
+pub(crate) struct AnswerReader {
     reader: TextReader,
     bytes: usize,
 }
 
-impl Reading {
+impl AnswerReader {
     /// Takes the next packet; gives the answer with its last one.
-    pub(crate) fn on_packet(&mut self, payload: &[u8]) -> Option<Result<Answer, Unanswered>> {
+    pub(crate) fn on_packet(&mut self, payload: &[u8]) -> Option<Result<ServerAnswer, Unanswered>> {
         if ErrPacket::is(payload) {
             let refused = match ErrPacket::parse(payload) {
                 Ok(err) => {
@@ -76,7 +76,7 @@ impl Reading {
         }
         self.bytes += payload.len();
         match self.reader.on_packet(payload) {
-            Ok(Some(result)) => Some(Ok(Answer(result))),
+            Ok(Some(result)) => Some(Ok(ServerAnswer(result))),
             Ok(None) if self.bytes <= BYTES_MAX => None,
             _ => Some(Err(Unanswered::Malformed)),
         }
@@ -91,12 +91,12 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> Vec<Result<Answer, Unanswered>> {
-        let (mut reading, mut rest, mut answers) = (Reading::default(), bytes, Vec::new());
+    fn read(bytes: &[u8]) -> Vec<Result<ServerAnswer, Unanswered>> {
+        let (mut reading, mut rest, mut answers) = (AnswerReader::default(), bytes, Vec::new());
         while let Framed::Packet(packet) = frame::next_packet(rest) {
             if let Some(answer) = reading.on_packet(packet.payload) {
                 answers.push(answer);
-                reading = Reading::default();
+                reading = AnswerReader::default();
             }
             rest = &rest[packet.len..];
         }
@@ -119,11 +119,11 @@ mod tests {
         );
         frame::write_packet(&mut bytes, &mut 1, b"\xff\x10\x04#08004Too many");
         let rows: [&[_]; 2] = [&[Some("1"), None], &[Some("x"), Some("")]];
-        let result = Answer::of(&["read_only", "b"], &rows);
+        let result = ServerAnswer::of(&["read_only", "b"], &rows);
         assert_eq!(result.value(0, "READ_ONLY"), Some("1"));
         assert_eq!((result.named("X"), result.value(0, "b")), (Some(""), None));
         let refused = Unanswered::Refused(1040, "Too many".to_owned());
-        assert_eq!(read(&bytes), [Ok(Answer::default()), Ok(result), Err(refused)]);
+        assert_eq!(read(&bytes), [Ok(ServerAnswer::default()), Ok(result), Err(refused)]);
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let mut bytes = Vec::new();
         frame::write_packet(&mut bytes, &mut 1, &[0xfc]);
         assert_eq!(read(&bytes), [Err(Unanswered::Malformed)]);
-        let mut reading = Reading::default();
+        let mut reading = AnswerReader::default();
         assert!(reading.on_packet(&[1]).is_none());
         let mut column = Vec::new();
         ColumnDef::text(b"a").encode(Caps::NONE, &mut column);

@@ -1,10 +1,10 @@
 //! Checks servers on connections and a loop of its own, and reports what they came to.
 //!
 //! ```text
-//!   Plan (from the configuration in force) ── Mail ──> Monitor ── Checked ──> keeper, logs
-//!                                                        │ ▲
-//!                                                        ▼ │ io::Loop
-//!                                                      servers
+//!   Plan (from the configuration in force) ── MonitorMail ──> Monitor ── Checked ──> keeper, logs
+//!                                                               │ ▲
+//!                                                               ▼ │ io::Loop
+//!                                                             servers
 //! ```
 //!
 //! A check begins when it is due and has a deadline from the moment when it is sent. One that this
@@ -31,7 +31,7 @@ use keeper::{Endpoint, Seen};
 use link::Link;
 pub use log::{AuroraStatus, Counts, Entry, Logs, Totals};
 pub use plan::{Check, Plan};
-pub use question::{Found, ReplicaStatus};
+pub use question::{CheckFound, ReplicaStatus};
 
 /// What came of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,13 +45,13 @@ pub struct Checked {
     /// How long it took, in microseconds; `None` where it came to nothing.
     pub took_us: Option<u64>,
     /// What was found, or why nothing was.
-    pub found: Result<Found, String>,
+    pub found: Result<CheckFound, String>,
     /// What the keeper is to hear of it.
     pub seen: Option<Seen>,
 }
 
 /// What others may tell the monitor.
-pub enum Mail {
+pub enum MonitorMail {
     /// Another configuration is in force.
     Plan(Box<Plan>),
     /// A server is to be checked at once, but for connecting: somebody saw something of it. What it

@@ -10,7 +10,7 @@ use wire::command::code;
 use wire::connect::Greeting;
 use wire::frame::{self, Framed};
 
-use crate::answer::{Answer, Reading, Unanswered};
+use crate::answer::{AnswerReader, ServerAnswer, Unanswered};
 use crate::plan::Plan;
 use crate::question::Dialect;
 
@@ -30,11 +30,11 @@ pub(crate) struct Link {
     pub(crate) securing: Option<Watch>,
     stage: Stage,
     dialect: Dialect,
-    reading: Reading,
+    reading: AnswerReader,
     /// Answers of its own that come first and say nothing of the check.
     skips: usize,
     awaited: usize,
-    answers: Vec<Answer>,
+    answers: Vec<ServerAnswer>,
 }
 
 enum Stage {
@@ -55,7 +55,7 @@ pub(crate) enum Came {
     /// The login is over: commands may be sent.
     LoggedIn,
     /// All answers to what was asked.
-    Answers(Vec<Answer>),
+    Answers(Vec<ServerAnswer>),
     /// The connection is of no use any more.
     Failed(Option<Failure>, String),
     /// A statement was refused; the connection may be used on.
@@ -84,7 +84,7 @@ impl Link {
             securing: None,
             stage: Stage::Login(Box::new(login)),
             dialect: Dialect::MariaDb,
-            reading: Reading::default(),
+            reading: AnswerReader::default(),
             skips: 0,
             awaited: 0,
             answers: Vec::new(),
@@ -191,7 +191,7 @@ impl Link {
 
     fn on_answer(&mut self, payload: &[u8]) -> Came {
         let Some(answer) = self.reading.on_packet(payload) else { return Came::Nothing };
-        self.reading = Reading::default();
+        self.reading = AnswerReader::default();
         if self.skips > 0 {
             self.skips -= 1;
             return Came::Nothing;

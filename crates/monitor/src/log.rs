@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use keeper::{Endpoint, Event};
+use keeper::{Endpoint, StatusChange};
 
 use crate::Checked;
 use crate::plan::Check;
-use crate::question::Found;
+use crate::question::CheckFound;
 
 /// One check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub struct Entry {
     /// How long it took, in microseconds; `None` where it came to nothing.
     pub took_us: Option<u64>,
     /// What was found, or why nothing was.
-    pub found: Result<Found, Box<str>>,
+    pub found: Result<CheckFound, Box<str>>,
 }
 
 /// The checks of each kind, and what followed from them, oldest first.
@@ -29,7 +29,7 @@ pub struct Logs {
     rows: [usize; KINDS],
     /// How servers of Aurora have answered, by the hostgroup of writers of their cluster.
     aurora: BTreeMap<(i64, Endpoint), AuroraStatus>,
-    events: VecDeque<Event>,
+    events: VecDeque<StatusChange>,
     totals: Totals,
 }
 
@@ -81,7 +81,7 @@ impl Entry {
     /// Rows that it is in its table.
     fn rows(&self) -> usize {
         match &self.found {
-            Ok(Found::Aurora(replicas)) => replicas.len().max(1),
+            Ok(CheckFound::Aurora(replicas)) => replicas.len().max(1),
             _ => 1,
         }
     }
@@ -169,7 +169,7 @@ impl Logs {
     }
 
     /// Keeps a change of where a server stands.
-    pub fn note(&mut self, event: Event) {
+    pub fn note(&mut self, event: StatusChange) {
         self.totals.changes += 1;
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
@@ -178,7 +178,7 @@ impl Logs {
     }
 
     /// The changes that are kept, oldest first.
-    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &StatusChange> {
         self.events.iter()
     }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::ReplicaStatus;
 
-    fn checked(began_unix_us: u64, found: Result<Found, String>) -> Checked {
+    fn checked(began_unix_us: u64, found: Result<CheckFound, String>) -> Checked {
         Checked {
             server: Endpoint { hostname: "a".into(), port: 1 },
             check: Check::Ping,
@@ -209,9 +209,11 @@ mod tests {
     #[test]
     fn what_is_old_goes_and_counts_stay() {
         let mut logs = Logs::default();
-        for (at, found) in
-            [(1_000, Ok(Found::Answer)), (1_500, Err("x".to_owned())), (2_100, Ok(Found::Answer))]
-        {
+        for (at, found) in [
+            (1_000, Ok(CheckFound::Answer)),
+            (1_500, Err("x".to_owned())),
+            (2_100, Ok(CheckFound::Answer)),
+        ] {
             logs.push(&checked(at, found), 1_000);
         }
         let times: Vec<_> = logs.of(Check::Ping).map(|entry| entry.began_unix_us).collect();
@@ -231,7 +233,7 @@ mod tests {
         };
         let mut logs = Logs::default();
         for at in 0..(ENTRIES_MAX as u64 / 50 + 10) {
-            let found = Ok(Found::Aurora(vec![replica.clone(); 50]));
+            let found = Ok(CheckFound::Aurora(vec![replica.clone(); 50]));
             let check = Check::Aurora(1);
             logs.push(&Checked { check, ..checked(at, found) }, u64::MAX);
         }
@@ -243,7 +245,7 @@ mod tests {
         let mut logs = Logs::default();
         for at in 0..(AURORA_MAX as u64 + 5) {
             let server = Endpoint { hostname: format!("a{}", at.max(5)), port: 1 };
-            let found = if at == 3 { Err("x".to_owned()) } else { Ok(Found::Answer) };
+            let found = if at == 3 { Err("x".to_owned()) } else { Ok(CheckFound::Answer) };
             let check = Check::Aurora(7);
             logs.push(&Checked { server, check, ..checked(at, found) }, u64::MAX);
         }
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(first.map(|(_, status)| (*status).clone()), Some(expected));
         let server = Endpoint { hostname: "b".into(), port: 1 };
         logs.push(
-            &Checked { server, check: Check::Aurora(7), ..checked(9_999, Ok(Found::Answer)) },
+            &Checked { server, check: Check::Aurora(7), ..checked(9_999, Ok(CheckFound::Answer)) },
             1,
         );
         assert_eq!(logs.aurora().count(), AURORA_MAX);
@@ -270,7 +272,7 @@ mod tests {
     fn days_of_checks_take_no_more_than_their_bound() {
         let mut logs = Logs::default();
         for at in 0..(ENTRIES_MAX as u64 + 10) {
-            logs.push(&checked(at, Ok(Found::Answer)), u64::MAX);
+            logs.push(&checked(at, Ok(CheckFound::Answer)), u64::MAX);
         }
         assert_eq!(logs.of(Check::Ping).count(), ENTRIES_MAX);
         assert_eq!(logs.of(Check::Ping).next().map(|entry| entry.began_unix_us), Some(10));

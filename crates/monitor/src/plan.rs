@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use engine::backend::Keys;
-use engine::clusters::{self, Clusters, Kind};
+use engine::clusters::{self, ClusterKind, Clusters};
 use engine::hostgroups::SeveralWriters;
 use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
@@ -222,8 +222,8 @@ fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
     for cluster in &snapshot.clusters.members {
         if cluster.hostgroups().contains(&row.hostgroup_id) {
             checks.push(match cluster.kind {
-                Kind::Group => Check::Group,
-                Kind::Galera => Check::Galera,
+                ClusterKind::Group => Check::Group,
+                ClusterKind::Galera => Check::Galera,
             });
         }
     }

@@ -5,7 +5,7 @@ mod aws;
 use engine::vars::Vars;
 use keeper::{AuroraAnswer, Endpoint, Failure, GaleraAnswer, GroupAnswer, GtidAnswer, Lag, Seen};
 
-use crate::answer::{Answer, Unanswered};
+use crate::answer::{ServerAnswer, Unanswered};
 use crate::plan::Check;
 pub use aws::ReplicaStatus;
 
@@ -45,7 +45,7 @@ impl Dialect {
 
 /// What a check came to, beside what the keeper makes of it: as its log shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum CheckFound {
     /// That there was an answer.
     Answer,
     /// `read_only`; `None` where that was not told.
@@ -149,20 +149,20 @@ pub(crate) fn failed(check: Check, failure: Failure) -> Seen {
 /// What the answers of a check say, which began then and took so long; or why they say nothing.
 pub(crate) fn read(
     check: Check,
-    answers: &[Answer],
+    answers: &[ServerAnswer],
     (began_unix_us, took_us): (u64, u64),
     vars: &Vars,
-) -> Result<(Seen, Found), Unanswered> {
+) -> Result<(Seen, CheckFound), Unanswered> {
     let first = answers.first().ok_or(Unanswered::Malformed);
     Ok(match check {
-        Check::Connect | Check::Ping => (Seen::Ping(Ok(took_us)), Found::Answer),
+        Check::Connect | Check::Ping => (Seen::Ping(Ok(took_us)), CheckFound::Answer),
         Check::ReadOnly(by) => {
             let is = read_only(first?)?;
-            (Seen::ReadOnly(by, Ok(is)), Found::ReadOnly(Some(is)))
+            (Seen::ReadOnly(by, Ok(is)), CheckFound::ReadOnly(Some(is)))
         }
         Check::Gtids => {
             let gtids = first?.value(0, "gtids").ok_or(Unanswered::Malformed)?.to_owned();
-            (Seen::Gtids(Ok(GtidAnswer { gtids, asked_us: began_unix_us })), Found::Answer)
+            (Seen::Gtids(Ok(GtidAnswer { gtids, asked_us: began_unix_us })), CheckFound::Answer)
         }
         Check::Lag(hostgroup) => {
             let lag = lag(first?, vars)?;
@@ -170,30 +170,30 @@ pub(crate) fn read(
                 Lag::NoReplica | Lag::Unknown => None,
                 Lag::Micros(lag_us) => Some(lag_us / 1_000_000),
             };
-            (Seen::Lag(hostgroup, Ok(lag)), Found::Lag(seconds))
+            (Seen::Lag(hostgroup, Ok(lag)), CheckFound::Lag(seconds))
         }
         Check::Group => {
             let answer = member(first?)?;
             // what is kept for hours has no need of names
             let found = GroupAnswer { members: Vec::new(), ..answer };
-            (Seen::Group(Ok(answer)), Found::Group(found))
+            (Seen::Group(Ok(answer)), CheckFound::Group(found))
         }
         Check::Galera => {
             let [status, variables] = answers else { return Err(Unanswered::Malformed) };
             let answer = galera(status, variables)?;
-            (Seen::Galera(Ok(answer)), Found::Galera(answer))
+            (Seen::Galera(Ok(answer)), CheckFound::Galera(answer))
         }
         Check::Aurora(writer) => {
             let replicas = aws::replicas(first?)?;
             let instances = replicas.iter().map(|it| it.instance.clone()).collect();
-            (Seen::Aurora(writer, Ok(AuroraAnswer { instances })), Found::Aurora(replicas))
+            (Seen::Aurora(writer, Ok(AuroraAnswer { instances })), CheckFound::Aurora(replicas))
         }
-        Check::Rds => (Seen::Rds(Ok(aws::topology(first?)?)), Found::Answer),
+        Check::Rds => (Seen::Rds(Ok(aws::topology(first?)?)), CheckFound::Answer),
     })
 }
 
 /// `0` and `OFF` are writers; everything else is not, NULL included.
-fn read_only(answer: &Answer) -> Result<bool, Unanswered> {
+fn read_only(answer: &ServerAnswer) -> Result<bool, Unanswered> {
     if answer.rows() != 1 || !answer.has("read_only") {
         return Err(Unanswered::Malformed);
     }
@@ -203,7 +203,7 @@ fn read_only(answer: &Answer) -> Result<bool, Unanswered> {
 
 /// The lag of the channel that is furthest behind. One that does not know its lag counts for as
 /// much as it is configured to; those of a group are not looked at, its members tell that.
-fn lag(answer: &Answer, vars: &Vars) -> Result<Lag, Unanswered> {
+fn lag(answer: &ServerAnswer, vars: &Vars) -> Result<Lag, Unanswered> {
     if answer.has("behind_us") {
         let behind_us = answer.value(0, "behind_us").and_then(|text| text.parse().ok());
         return Ok(behind_us.map_or(Lag::Unknown, Lag::Micros));
@@ -233,7 +233,7 @@ fn lag(answer: &Answer, vars: &Vars) -> Result<Lag, Unanswered> {
     Ok(furthest)
 }
 
-fn member(answer: &Answer) -> Result<GroupAnswer, Unanswered> {
+fn member(answer: &ServerAnswer) -> Result<GroupAnswer, Unanswered> {
     let count = |column| answer.value(0, column).and_then(|text| text.parse::<u64>().ok());
     let (Some(members), Some(lost)) = (count("members"), count("lost")) else {
         return Err(Unanswered::Malformed);
@@ -260,7 +260,7 @@ fn online(text: &str) -> Vec<Endpoint> {
 /// What servers give of a list at most, if nobody has told them otherwise: `group_concat_max_len`.
 const GROUP_CONCAT_BYTES: usize = 1024;
 
-fn galera(status: &Answer, variables: &Answer) -> Result<GaleraAnswer, Unanswered> {
+fn galera(status: &ServerAnswer, variables: &ServerAnswer) -> Result<GaleraAnswer, Unanswered> {
     let number = |name| status.named(name).and_then(|text| text.parse::<u64>().ok());
     let is_on = |name| {
         let value = variables.named(name).unwrap_or("OFF");

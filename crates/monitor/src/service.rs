@@ -10,7 +10,7 @@ use tls::{Handshake, Watch};
 use crate::link::{Came, Link, SSL_CONNECTION_ERROR};
 use crate::plan::{Check, Plan};
 use crate::question;
-use crate::{Checked, Mail, Monitor, Run, Slot};
+use crate::{Checked, Monitor, MonitorMail, Run, Slot};
 
 /// Timer of what is looked over now and then.
 const TICK: u64 = u64::MAX;
@@ -229,7 +229,7 @@ impl Monitor {
         &mut self,
         io: &mut Edge<D>,
         id: u32,
-        outcome: Result<Vec<crate::answer::Answer>, Unmet>,
+        outcome: Result<Vec<crate::answer::ServerAnswer>, Unmet>,
     ) {
         let now_us = io.now().0;
         let Some(slot) = self.slots.get_mut(&id) else { return };
@@ -404,7 +404,7 @@ fn seen(handshake: Handshake) -> ServerTls {
 }
 
 impl Service for Monitor {
-    type Mail = Mail;
+    type Mail = MonitorMail;
 
     fn on_accepted<D: Driver>(&mut self, io: &mut Edge<D>, _: Listener, sock: Sock, _: Addr) {
         // it listens nowhere
@@ -495,11 +495,11 @@ impl Service for Monitor {
         }
     }
 
-    fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
+    fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: MonitorMail) {
         match mail {
-            Mail::Plan(plan) => self.adopt(io, Some(*plan)),
-            Mail::Look(server) => self.look(io, &server),
-            Mail::Stop => io.stop(),
+            MonitorMail::Plan(plan) => self.adopt(io, Some(*plan)),
+            MonitorMail::Look(server) => self.look(io, &server),
+            MonitorMail::Stop => io.stop(),
         }
     }
 

@@ -13,7 +13,7 @@ use io::{
     SimNet, Sock,
 };
 use keeper::Seen;
-use monitor::{Check, Checked, Found, Mail, Monitor, Outside, Plan};
+use monitor::{Check, CheckFound, Checked, Monitor, MonitorMail, Outside, Plan};
 use wire::command::code;
 use wire::connect::Greeting;
 use wire::frame::{self, Framed};
@@ -215,7 +215,7 @@ fn checks_come_as_often_as_is_said_and_tell_what_the_server_says() {
     assert!(told.iter().all(|it| it.found.is_ok() && it.took_us.is_some()), "{told:?}");
     let writer = told.iter().filter(|it| is_read_only(it.check));
     assert!(writer.clone().all(|it| it.seen == read_only(Ok(false))));
-    assert!(writer.clone().all(|it| it.found == Ok(Found::ReadOnly(Some(false)))));
+    assert!(writer.clone().all(|it| it.found == Ok(CheckFound::ReadOnly(Some(false)))));
     // connections are used again, and would end by themselves if nobody used them
     assert!(scene.script.borrow().connections <= 3);
     assert!(scene.script.borrow().asked.contains(&"SET wait_timeout=80".to_owned()));
@@ -305,7 +305,7 @@ fn a_look_is_answered_at_once_and_one_in_vain_is_not_held_against_the_server() {
     scene.pass(Micros::from_secs(1), |_| true);
     let look = |scene: &Scene| {
         let server = keeper::Endpoint { hostname: "db".into(), port: 3306 };
-        assert!(scene.monitor.mailbox().post(Mail::Look(server)).is_ok());
+        assert!(scene.monitor.mailbox().post(MonitorMail::Look(server)).is_ok());
     };
     scene.set(|script| script.read_only = "1");
     look(&scene);
@@ -330,15 +330,19 @@ fn another_plan_takes_hold_at_once_and_what_is_to_be_looked_at_is() {
     let mut scene = Scene::new();
     scene.pass(Micros::from_secs(1), |_| true);
     let quick = plan(&[("read_only_interval", "100"), ("ping_interval", "60000")]);
-    assert!(scene.monitor.mailbox().post(Mail::Plan(Box::new(quick))).is_ok());
+    assert!(scene.monitor.mailbox().post(MonitorMail::Plan(Box::new(quick))).is_ok());
     let told = scene.pass(Micros::from_secs(2), is_read_only);
     assert!((18..=22).contains(&told.len()), "{}", told.len());
     let server = told[0].server.clone();
     assert!(scene.pass(Micros::from_secs(8), is_ping).len() <= 1);
-    assert!(scene.monitor.mailbox().post(Mail::Look(server)).is_ok());
+    assert!(scene.monitor.mailbox().post(MonitorMail::Look(server)).is_ok());
     assert_eq!(scene.pass(Micros::from_ms(50), is_ping).len(), 1);
     assert!(
-        scene.monitor.mailbox().post(Mail::Plan(Box::new(plan(&[("enabled", "false")])))).is_ok()
+        scene
+            .monitor
+            .mailbox()
+            .post(MonitorMail::Plan(Box::new(plan(&[("enabled", "false")]))))
+            .is_ok()
     );
     scene.pass(Micros::from_secs(1), |_| true);
     assert!(scene.pass(Micros::from_secs(10), |_| true).is_empty());
@@ -367,7 +371,7 @@ fn servers_of_aurora_are_asked_in_turn_and_one_that_goes_is_left_out() {
     let mut scene = Scene::new();
     let adopt = |scene: &Scene, names: &[&str]| {
         let plan = Box::new(plan_of_aurora(names));
-        assert!(scene.monitor.mailbox().post(Mail::Plan(plan)).is_ok());
+        assert!(scene.monitor.mailbox().post(MonitorMail::Plan(plan)).is_ok());
     };
     let is_it = |check| matches!(check, Check::Aurora(0));
     let names = |told: &[Checked]| -> Vec<String> {
@@ -379,7 +383,7 @@ fn servers_of_aurora_are_asked_in_turn_and_one_that_goes_is_left_out() {
     assert!(told.len() <= 8, "one at each interval: {}", told.len());
     // whichever is to be looked at, one is asked
     let server = told[0].server.clone();
-    assert!(scene.monitor.mailbox().post(Mail::Look(server)).is_ok());
+    assert!(scene.monitor.mailbox().post(MonitorMail::Look(server)).is_ok());
     assert_eq!(scene.pass(Micros::from_ms(10), is_it).len(), 1);
     adopt(&scene, &["a", "c"]);
     let told = names(&scene.pass(Micros::from_ms(700), is_it));

@@ -6,7 +6,7 @@ use wire::reply::{self, ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
 use crate::handler::{Answer, Fault, Handler};
-use crate::login::Stage;
+use crate::login::LoginStage;
 use crate::prepared::Statements;
 use crate::results::{Form, write_fields, write_rows};
 
@@ -21,7 +21,7 @@ pub struct Connection {
     pub(crate) caps: Caps,
     /// The number of its next packet.
     pub(crate) seq: u8,
-    pub(crate) stage: Stage,
+    pub(crate) stage: LoginStage,
     pub(crate) tls: Tls,
     pub(crate) statements: Statements,
 }
@@ -72,7 +72,7 @@ impl Connection {
     pub fn greet(greets: &Greets<'_>, out: &mut Vec<u8>) -> Self {
         let mut seq = 0;
         greets.write(&mut seq, out);
-        let stage = Stage::Greeted { scramble: greets.scramble };
+        let stage = LoginStage::Greeted { scramble: greets.scramble };
         let tls = if greets.offers_tls { Tls::Offered } else { Tls::None };
         Self { caps: Caps::OF_OWN_SERVERS, seq, stage, tls, statements: Statements::default() }
     }
@@ -91,9 +91,9 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Next {
         self.seq = seq.wrapping_add(1);
-        match std::mem::replace(&mut self.stage, Stage::Out) {
-            Stage::In => {
-                self.stage = Stage::In;
+        match std::mem::replace(&mut self.stage, LoginStage::Out) {
+            LoginStage::In => {
+                self.stage = LoginStage::In;
                 match Command::parse(payload) {
                     Command::Quit => Next::Close,
                     Command::ChangeUser(payload) => self.change_user(scramble(), payload, out),
@@ -109,7 +109,7 @@ impl Connection {
 
     /// Whether it has proved who it is, and says nothing else now.
     pub fn is_in(&self) -> bool {
-        matches!(self.stage, Stage::In)
+        matches!(self.stage, LoginStage::In)
     }
 
     /// Appends an error outside of any statement.

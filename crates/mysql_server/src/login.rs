@@ -30,7 +30,7 @@ pub struct Greets<'a> {
 
 /// How far a client has come.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub(crate) enum LoginStage {
     /// It has the nonce.
     Greeted {
         /// The nonce.
@@ -92,20 +92,22 @@ impl Connection {
     pub(crate) fn on_credentials<H: Handler>(
         &mut self,
         handler: &H,
-        stage: Stage,
+        stage: LoginStage,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Next {
         let scramble = match stage {
-            Stage::Greeted { scramble } => scramble,
-            Stage::Asked { scramble, claim } => return self.answered(scramble, claim, payload),
+            LoginStage::Greeted { scramble } => scramble,
+            LoginStage::Asked { scramble, claim } => {
+                return self.answered(scramble, claim, payload);
+            }
             // it has to wait for its answer
-            Stage::Answered { .. } | Stage::In | Stage::Out => return Next::Close,
+            LoginStage::Answered { .. } | LoginStage::In | LoginStage::Out => return Next::Close,
         };
         let asks_for_tls = SslRequest::parse(payload).is_some();
         if asks_for_tls && self.tls == Tls::Offered {
             self.tls = Tls::Begun;
-            self.stage = Stage::Greeted { scramble };
+            self.stage = LoginStage::Greeted { scramble };
             return Next::Secure;
         }
         let response = match HandshakeResponse::parse(payload) {
@@ -168,19 +170,19 @@ impl Connection {
     fn switch(&mut self, scramble: [u8; 20], claim: Claim, out: &mut Vec<u8>) -> Next {
         let plugin = claim.plugin.name().as_bytes();
         reply::write_auth_switch(out, &mut self.seq, &AuthSwitch { plugin, data: &scramble });
-        self.stage = Stage::Asked { scramble, claim };
+        self.stage = LoginStage::Asked { scramble, claim };
         Next::Go
     }
 
     fn answered(&mut self, scramble: [u8; 20], claim: Claim, answer: &[u8]) -> Next {
-        self.stage = Stage::Answered { scramble, claim, answer: answer.to_vec() };
+        self.stage = LoginStage::Answered { scramble, claim, answer: answer.to_vec() };
         Next::Judge
     }
 
     /// Judges the answer of a client that has given one.
     pub fn judge<H: Handler>(&mut self, handler: &mut H, out: &mut Vec<u8>) -> Next {
-        let Stage::Answered { scramble, claim, answer } =
-            std::mem::replace(&mut self.stage, Stage::Out)
+        let LoginStage::Answered { scramble, claim, answer } =
+            std::mem::replace(&mut self.stage, LoginStage::Out)
         else {
             return Next::Close;
         };
@@ -211,7 +213,7 @@ impl Connection {
         if by_sha2 && !silent {
             reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
         }
-        self.stage = Stage::In;
+        self.stage = LoginStage::In;
         let info = match by_sha2 {
             true => String::new(),
             false => self.proof_of_certificate(password.as_bytes(), &scramble),

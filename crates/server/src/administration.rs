@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-use admin::{Admin, Mail, Opened, Opening, Service, Source};
+use admin::{Admin, Mail, Opened, Opening, OpeningSource, Service};
 use anyhow::{Context, bail};
 use engine::snapshot::Draft;
 use engine::vars::Vars;
@@ -17,7 +17,7 @@ use io::{EpollDriver, Loop, Mailbox};
 
 use crate::cli::{ConfigSource, StoreOptions};
 use crate::config::{self, Loaded, Told};
-use crate::listeners::{Change, Listeners, Tell};
+use crate::listeners::{ListenerChange, Listeners, Tell};
 use crate::listening;
 use crate::signals::Notice;
 use crate::threads::Reach;
@@ -36,13 +36,13 @@ pub(crate) struct Administration {
 /// Reads the configuration from the file, or from the database that `options` name.
 pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Result<(Loaded, Store)> {
     let source = match options.config_source {
-        ConfigSource::Auto => Source::Auto,
-        ConfigSource::File => Source::File,
-        ConfigSource::Db => Source::Database,
+        ConfigSource::Auto => OpeningSource::Auto,
+        ConfigSource::File => OpeningSource::File,
+        ConfigSource::Db => OpeningSource::Database,
     };
     // for its warnings: what is wrong with it is told by whoever opens the layers
     let read = match file {
-        Some(file) if source != Source::Database => Some(config::load(file)),
+        Some(file) if source != OpeningSource::Database => Some(config::load(file)),
         _ => None,
     };
     let opening = Opening {
@@ -121,8 +121,8 @@ pub(crate) fn open(
 fn to_interface(mailbox: Mailbox<Mail>) -> Tell {
     Box::new(move |_, change| {
         let mail = match change {
-            Change::Open(socket, on) => Mail::Listen(socket, on),
-            Change::Close(on) => Mail::Unlisten(on),
+            ListenerChange::Open(socket, on) => Mail::Listen(socket, on),
+            ListenerChange::Close(on) => Mail::Unlisten(on),
         };
         listening::post(&mailbox, mail);
     })

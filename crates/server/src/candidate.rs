@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use advice::candidate::{Comparison, Difference, Outcome};
+use advice::candidate::{CandidateOutcome, Comparison, Difference};
 use advice::explain::{Request, complete, query_of};
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
@@ -44,8 +44,8 @@ fn request(query: &LoggedQuery) -> Request {
     }
 }
 
-fn shown(outcome: &Outcome) -> String {
-    let Outcome { queries, changed, unlisted, .. } = outcome;
+fn shown(outcome: &CandidateOutcome) -> String {
+    let CandidateOutcome { queries, changed, unlisted, .. } = outcome;
     let mut text =
         format!("{changed} of {queries} queries change ({})\n", share(*changed, *queries));
     for difference in &outcome.differences {
@@ -71,7 +71,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{}.{} %", permille / 10, permille % 10)
 }
 
-fn as_json(outcome: &Outcome) -> Value {
+fn as_json(outcome: &CandidateOutcome) -> Value {
     let difference = |one: &Difference| {
         let changes = one
             .changes

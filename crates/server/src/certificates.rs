@@ -96,14 +96,14 @@ impl Certificates {
         &self,
         before: &Snapshot,
         after: &Snapshot,
-    ) -> Result<Prepared, ConfigFault> {
+    ) -> Result<PreparedCertificates, ConfigFault> {
         let is_whole = self.connectors.current().iter().all(Result::is_ok);
         let to_servers = match is_whole && to_servers::are_same(before, after) {
             true => None,
             false => Some(to_servers::read(after)?),
         };
         let to_clients = self.prepare_to_clients(&before.vars, &after.vars)?;
-        Ok(Prepared { to_clients, to_servers })
+        Ok(PreparedCertificates { to_clients, to_servers })
     }
 
     fn prepare_to_clients(&self, before: &Vars, after: &Vars) -> Result<ToClients, ConfigFault> {
@@ -122,12 +122,15 @@ impl Certificates {
     pub(crate) fn reload(&self, snapshot: &Snapshot) -> Result<(), ConfigFault> {
         let to_servers = Some(to_servers::read(snapshot)?);
         let to_clients = Some(self.read(&snapshot.vars)?);
-        self.take_over(Prepared { to_clients, to_servers });
+        self.take_over(PreparedCertificates { to_clients, to_servers });
         Ok(())
     }
 
     /// Has connections that are made from now on get their TLS from there.
-    pub(crate) fn take_over(&self, Prepared { to_clients, to_servers }: Prepared) {
+    pub(crate) fn take_over(
+        &self,
+        PreparedCertificates { to_clients, to_servers }: PreparedCertificates,
+    ) {
         if to_clients.is_none() && to_servers.is_none() {
             return;
         }
@@ -217,7 +220,7 @@ impl Certificates {
 }
 
 /// What was read and is not in force yet.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCertificates {
     to_clients: ToClients,
     /// `None` where nothing has changed.
     to_servers: Option<ByServer>,

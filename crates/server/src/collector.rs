@@ -32,7 +32,7 @@ struct Answer {
 }
 
 /// What was found out.
-pub(crate) struct Found {
+pub(crate) struct WorkersTold {
     /// What the workers told, added up.
     pub(crate) collected: Collected,
     /// How many of them did.
@@ -49,14 +49,14 @@ impl Collector {
     }
 
     /// Asks every worker and waits for `limit` at most.
-    pub(crate) fn collect(&mut self, parts: Parts, limit: Duration) -> Found {
+    pub(crate) fn collect(&mut self, parts: Parts, limit: Duration) -> WorkersTold {
         self.asked += 1;
         let workers = 0..self.mailboxes.len();
         // a worker that has ended, or has too much to do, is told by the count of answers
         let waited_for = workers.filter(|worker| self.ask(*worker, parts)).count();
         let (mut collected, answered) = self.wait(waited_for, limit);
         self.headers.add_to(&mut collected.counters);
-        Found { collected, answered, workers: self.mailboxes.len() }
+        WorkersTold { collected, answered, workers: self.mailboxes.len() }
     }
 
     /// Asks one worker; `false` when it cannot be asked.

@@ -28,7 +28,7 @@ use engine::snapshot::{Draft, Snapshot};
 use libconfig::Sources;
 
 use document::Document;
-use fault::{Fault, Severity};
+use fault::{FileFault, Severity};
 
 pub(crate) use columns::scalar;
 pub(crate) use document::left_out;
@@ -107,7 +107,7 @@ struct Judged {
     /// `None` when the rows do not compile.
     snapshot: Option<Snapshot>,
     /// What is wrong or odd, in the order of the file.
-    faults: Vec<Fault>,
+    faults: Vec<FileFault>,
     sources: Sources,
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result
     if !wrong.is_empty() {
         bail!(fault::render(&wrong, &sources));
     }
-    let of = |severity| rest.iter().filter(move |fault: &&Fault| fault.severity == severity);
+    let of = |severity| rest.iter().filter(move |fault: &&FileFault| fault.severity == severity);
     let titles =
         |severity| of(severity).map(|fault| fault::sentence(fault, &sources)).collect::<Vec<_>>();
     let (unknown, left_out) = (titles(Severity::Unknown), titles(Severity::LeftOut));

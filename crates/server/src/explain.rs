@@ -1,6 +1,6 @@
 //! `tidegate explain`: why a query goes where it goes.
 
-use advice::explain::{Candidate, Explanation, Reason, Request, Step, explain};
+use advice::explain::{Candidate, ExplainedRule, Explanation, Reason, Request, explain};
 use anyhow::{anyhow, bail};
 use engine::route::Answer;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ fn shown(explanation: &Explanation) -> String {
     lines.join("\n") + "\n"
 }
 
-fn step(step: &Step) -> Vec<String> {
+fn step(step: &ExplainedRule) -> Vec<String> {
     let again = match step.iteration {
         0 => String::new(),
         count => format!(" (begun again {count} times)"),
@@ -234,7 +234,7 @@ fn as_json(explanation: &Explanation) -> Value {
     })
 }
 
-fn step_as_json(step: &Step) -> Value {
+fn step_as_json(step: &ExplainedRule) -> Value {
     let set: serde_json::Map<_, _> =
         step.actions.iter().map(|(column, value)| ((*column).to_owned(), json!(value))).collect();
     json!({

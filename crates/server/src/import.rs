@@ -54,7 +54,7 @@ struct Source {
 fn read(file: &Path) -> anyhow::Result<Source> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     if bytes.starts_with(SQLITE) {
-        let database::Read { text, notes } = database::read(file)
+        let database::ReadDatabase { text, notes } = database::read(file)
             .with_context(|| format!("cannot read {} as a proxysql.db", file.display()))?;
         return Ok(Source { format: Format::Cnf, text, notes });
     }

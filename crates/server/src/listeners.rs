@@ -25,10 +25,10 @@ pub(crate) struct Listeners {
 }
 
 /// Tells a loop what to do about its listeners.
-pub(crate) type Tell = Box<dyn Fn(usize, Change) + Send>;
+pub(crate) type Tell = Box<dyn Fn(usize, ListenerChange) + Send>;
 
 /// What a loop is told.
-pub(crate) enum Change {
+pub(crate) enum ListenerChange {
     /// To accept there, too.
     Open(OwnedFd, Addr),
     /// To accept there no more.
@@ -47,7 +47,7 @@ struct Open {
 }
 
 /// Listeners that were opened and that no loop knows yet.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedListeners {
     opened: Vec<Open>,
     wanted: Vec<Interface>,
 }
@@ -106,17 +106,17 @@ impl Listeners {
     }
 
     /// Opens what `interfaces` have more; nothing else happens until [`Listeners::follow`].
-    pub(crate) fn prepare(&self, interfaces: &[Interface]) -> anyhow::Result<Prepared> {
+    pub(crate) fn prepare(&self, interfaces: &[Interface]) -> anyhow::Result<PreparedListeners> {
         let new = |interface: &&Interface| !self.wanted.contains(interface);
         let new: Vec<Interface> = match self.shut {
             true => Vec::new(),
             false => interfaces.iter().filter(new).cloned().collect(),
         };
-        Ok(Prepared { opened: self.opened(&new)?, wanted: interfaces.to_vec() })
+        Ok(PreparedListeners { opened: self.opened(&new)?, wanted: interfaces.to_vec() })
     }
 
     /// Loops accept where it was prepared, and no more where nothing is wanted.
-    pub(crate) fn follow(&mut self, Prepared { opened, wanted }: Prepared) {
+    pub(crate) fn follow(&mut self, PreparedListeners { opened, wanted }: PreparedListeners) {
         let (stay, go) = std::mem::take(&mut self.open)
             .into_iter()
             .partition(|open| wanted.contains(&open.interface));
@@ -147,7 +147,7 @@ impl Listeners {
     fn begin(&mut self, mut open: Open) {
         let sockets = std::mem::take(&mut open.for_loops);
         for (number, socket) in sockets.into_iter().enumerate() {
-            self.tell(number, Change::Open(socket, open.addr.clone()));
+            self.tell(number, ListenerChange::Open(socket, open.addr.clone()));
         }
         tracing::info!(listener = %open.addr, "listening");
         self.open.push(open);
@@ -156,7 +156,7 @@ impl Listeners {
     fn end(&self, ended: Vec<Open>) {
         for open in ended {
             for number in 0..self.loops {
-                self.tell(number, Change::Close(open.addr.clone()));
+                self.tell(number, ListenerChange::Close(open.addr.clone()));
             }
             open.all.iter().for_each(io::stop_listening);
             open.remove_path();
@@ -164,7 +164,7 @@ impl Listeners {
         }
     }
 
-    fn tell(&self, number: usize, change: Change) {
+    fn tell(&self, number: usize, change: ListenerChange) {
         if let Some(tell) = &self.tell {
             tell(number, change);
         }
@@ -272,7 +272,8 @@ mod tests {
         let prepared = listeners.prepare(&both[1..]).expect("nothing is opened");
         listeners.follow(prepared);
         assert!(!path.exists());
-        let closed = told.try_iter().filter(|(_, change)| matches!(change, Change::Close(_)));
+        let closed =
+            told.try_iter().filter(|(_, change)| matches!(change, ListenerChange::Close(_)));
         assert_eq!(closed.count(), 2);
         assert!(listeners.shut() && !listeners.shut());
         assert_eq!(listeners.addresses(), []);

@@ -9,7 +9,7 @@ use io::Mailbox;
 use web::Serving;
 use worker::Mail;
 
-use crate::listeners::{Change, Listeners, Tell};
+use crate::listeners::{ListenerChange, Listeners, Tell};
 
 /// Every listener of the process.
 pub(crate) struct Listening {
@@ -163,8 +163,8 @@ fn to_workers(workers: Vec<Mailbox<Mail>>) -> Tell {
     Box::new(move |number, change| {
         let Some(mailbox) = workers.get(number) else { return };
         let mail = match change {
-            Change::Open(socket, on) => Mail::Listen { socket, on },
-            Change::Close(on) => Mail::Unlisten(on),
+            ListenerChange::Open(socket, on) => Mail::Listen { socket, on },
+            ListenerChange::Close(on) => Mail::Unlisten(on),
         };
         post(mailbox, mail);
     })

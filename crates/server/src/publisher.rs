@@ -20,8 +20,8 @@ use engine::snapshot::Snapshot;
 use engine::topology::{Server, ServerRef, Topology};
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
-use keeper::{Endpoint, Event, Keeper, KeeperInput, Report, Seen, Wanted};
-use monitor::{Check, Checked, Found, Logs, Plan, Totals};
+use keeper::{Endpoint, Keeper, KeeperInput, Report, Seen, StatusChange, Wanted};
+use monitor::{Check, CheckFound, Checked, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
@@ -63,7 +63,7 @@ struct State {
     /// Hostgroups of writers that are held because it is not known yet who takes writes.
     unknown: BTreeMap<HostgroupId, Instant>,
     /// Whoever checks them.
-    monitor: Option<Mailbox<monitor::Mail>>,
+    monitor: Option<Mailbox<monitor::MonitorMail>>,
     /// Number of the last change.
     change: u64,
     answer: Sender<Answer>,
@@ -153,7 +153,7 @@ impl Publisher {
     }
 
     /// Whoever reads there checks servers, and is told of every change from now on.
-    pub(crate) fn tell_monitor(&self, monitor: Mailbox<monitor::Mail>) {
+    pub(crate) fn tell_monitor(&self, monitor: Mailbox<monitor::MonitorMail>) {
         let mut state = self.lock();
         state.monitor = Some(monitor);
         state.plan_checks();
@@ -162,14 +162,14 @@ impl Publisher {
     /// Whoever checks servers is to end.
     pub(crate) fn stop_monitor(&self) {
         if let Some(monitor) = self.lock().monitor.take() {
-            listening::post(&monitor, monitor::Mail::Stop);
+            listening::post(&monitor, monitor::MonitorMail::Stop);
         }
     }
 
     /// A server is to be checked at once.
     pub(crate) fn look(&self, server: Endpoint) {
         if let Some(monitor) = &self.lock().monitor {
-            listening::post(monitor, monitor::Mail::Look(server));
+            listening::post(monitor, monitor::MonitorMail::Look(server));
         }
     }
 
@@ -189,7 +189,7 @@ impl Publisher {
             None => {}
         }
         let keeper = &state.keeper;
-        if let (Check::Aurora(writer), Ok(Found::Aurora(replicas))) =
+        if let (Check::Aurora(writer), Ok(CheckFound::Aurora(replicas))) =
             (checked.check, &mut checked.found)
         {
             for replica in replicas {
@@ -216,7 +216,7 @@ impl Publisher {
     }
 
     /// Brings into force what the keeper has decided.
-    fn place(&self, state: &mut State, events: Vec<Event>, limit: Duration) {
+    fn place(&self, state: &mut State, events: Vec<StatusChange>, limit: Duration) {
         if events.is_empty() {
             return;
         }
@@ -307,10 +307,10 @@ impl Publisher {
         self.lock().keeper.answers(server)
     }
 
-    fn note(&self, events: Vec<Event>) {
+    fn note(&self, events: Vec<StatusChange>) {
         let mut logs = lock(&self.logs);
         for event in events {
-            let Event { hostgroup, server, from, to, reason, .. } = &event;
+            let StatusChange { hostgroup, server, from, to, reason, .. } = &event;
             let status = |status: &Option<String>| status.clone().unwrap_or("not there".into());
             let (from, to) = (status(from), status(to));
             tracing::info!(hostgroup, %server, from, to, "topology: {}", Printable(reason));
@@ -387,7 +387,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl State {
     /// Tells the keeper something, and gives what follows.
-    fn tell_keeper(&mut self, input: KeeperInput) -> Vec<Event> {
+    fn tell_keeper(&mut self, input: KeeperInput) -> Vec<StatusChange> {
         let events = self.keeper.take(&input);
         self.recording.note(input, &events, &self.keeper);
         events
@@ -461,7 +461,7 @@ impl State {
     /// Tells whoever checks servers what is to be checked.
     fn plan_checks(&self) {
         if let Some(monitor) = &self.monitor {
-            listening::post(monitor, monitor::Mail::Plan(Box::new(self.plan())));
+            listening::post(monitor, monitor::MonitorMail::Plan(Box::new(self.plan())));
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_cha
 use std::thread;
 
 use engine::vars::Vars;
-use keeper::{Event, Keeper, KeeperInput};
+use keeper::{Keeper, KeeperInput, StatusChange};
 
 /// The recording of a keeper, where one is wanted.
 #[derive(Default)]
@@ -37,7 +37,7 @@ enum Entry {
     /// A file begins, with a keeper that knows this.
     Begin(Box<Keeper>),
     /// The keeper was told something, and this came of it.
-    Input(Box<KeeperInput>, Vec<Event>),
+    Input(Box<KeeperInput>, Vec<StatusChange>),
 }
 
 impl Recording {
@@ -68,7 +68,7 @@ impl Recording {
     }
 
     /// The keeper was told that, and is now as it is.
-    pub(crate) fn note(&mut self, input: KeeperInput, events: &[Event], keeper: &Keeper) {
+    pub(crate) fn note(&mut self, input: KeeperInput, events: &[StatusChange], keeper: &Keeper) {
         let Some(scribe) = &self.scribe else { return };
         let begins = scribe.told.is_reached.swap(false, Ordering::Relaxed);
         self.send(Entry::Input(Box::new(input), events.to_vec()));

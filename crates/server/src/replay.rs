@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use admin::calendar;
 use anyhow::{Context, bail};
-use keeper::{Endpoint, Event, Keeper, KeeperInput, Lag, Replay, Replayed, Report, Seen};
+use keeper::{Endpoint, Keeper, KeeperInput, Lag, Replay, Replayed, Report, Seen, StatusChange};
 
 use crate::tree::{self, Standpoint};
 
@@ -65,8 +65,8 @@ fn step(replay: &mut Replay, line: &[u8]) -> Result<Option<Replayed>, String> {
 }
 
 /// Time, hostgroup, server, from, to, reason.
-fn told(event: &Event) -> String {
-    let Event { at_us, hostgroup, server, from, to, reason } = event;
+fn told(event: &StatusChange) -> String {
+    let StatusChange { at_us, hostgroup, server, from, to, reason } = event;
     let [from, to] = [from, to].map(|status| status.as_deref().unwrap_or("-"));
     let (time, us) = (time(*at_us), at_us % 1_000_000);
     format!("{time}.{us:06} {hostgroup} {server} {from} {to} {reason}")
@@ -79,7 +79,7 @@ fn time(at_us: u64) -> String {
 /// What was told of servers last.
 #[derive(Default)]
 struct Last {
-    events: BTreeMap<(i64, Endpoint), Event>,
+    events: BTreeMap<(i64, Endpoint), StatusChange>,
     /// How far they were behind, in seconds.
     lags: BTreeMap<Endpoint, u64>,
 }

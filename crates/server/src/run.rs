@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use crate::cli::{ConfigSource, RunOptions, StoreOptions};
 use crate::config::{self, Loaded, Told};
-use crate::signals::{Ended, Workers};
+use crate::signals::{ServingEnded, Workers};
 use crate::{administration, logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
@@ -19,8 +19,8 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
     };
     let stats_file = options.stats_file.as_deref();
     match serve(file.as_deref(), stats_file, &options.store)? {
-        Ended::Stopped => Ok(()),
-        Ended::Restart => {
+        ServingEnded::Stopped => Ok(()),
+        ServingEnded::Restart => {
             drop(log);
             Err(begin_anew())
         }
@@ -44,7 +44,7 @@ pub(crate) fn serve(
     file: Option<&Path>,
     stats_file: Option<&Path>,
     store: &StoreOptions,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<ServingEnded> {
     let store_dir = store.datadir.clone();
     let (loaded, store) = administration::load(file, store)?;
     let origin = loaded.origin.as_deref().unwrap_or(Path::new("database"));

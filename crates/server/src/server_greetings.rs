@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use engine::backend::CLASS;
 use engine::guesses::Guesses;
-use engine::link::Known;
+use engine::link::KnownCollations;
 use engine::proxy::Offer;
 use engine::stmt::StmtsOfAll;
 use engine::vars::Vars;
@@ -44,7 +44,7 @@ struct Said {
     caps: Caps,
     /// Its default collation, when a reset goes back to it.
     after_reset: Option<u16>,
-    collations: Known,
+    collations: KnownCollations,
     status: Status,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         server_version,
         caps: caps_of(&said),
         collation_after_reset,
-        collations: said.first().map_or(Known::ANY, |first| first.collations),
+        collations: said.first().map_or(KnownCollations::ANY, |first| first.collations),
         guesses: Guesses::new(*key.secret()),
         status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),
         key,
@@ -112,7 +112,8 @@ fn read(mut stream: impl Read) -> Option<Said> {
             let after_reset =
                 Some(u16::from(greeting.collation)).filter(|_| !greeting.is_mariadb());
             let is_mariadb = greeting.is_mariadb();
-            let collations = Known::told(greeting.version(), is_mariadb, greeting.collation);
+            let collations =
+                KnownCollations::told(greeting.version(), is_mariadb, greeting.collation);
             let (caps, status) = (greeting.caps, greeting.status);
             return Some(Said { version, caps, after_reset, collations, status });
         }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     fn said(caps: Caps) -> Said {
-        let collations = Known::told(b"8.0.36", false, 255);
+        let collations = KnownCollations::told(b"8.0.36", false, 255);
         let status = Status::AUTOCOMMIT;
         Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255), collations, status }
     }

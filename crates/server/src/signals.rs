@@ -67,7 +67,7 @@ pub(crate) fn watch(notices: Sender<Notice>) -> anyhow::Result<()> {
 
 /// Why serving ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
+pub(crate) enum ServingEnded {
     /// It was told to stop.
     Stopped,
     /// It is to begin anew.
@@ -87,7 +87,7 @@ pub(crate) fn wait_for_stop(notices: &Receiver<Notice>) {
 pub(crate) fn serve(
     workers: &mut impl Workers,
     notices: &Receiver<Notice>,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<ServingEnded> {
     let mut running = workers.count();
     let ended = loop {
         match notices.recv().context("nobody is left to tell the process to stop")? {
@@ -103,13 +103,13 @@ pub(crate) fn serve(
                     bail!("all workers ended without being told to");
                 }
             }
-            Notice::Stop => break Ended::Stopped,
-            Notice::Restart => break Ended::Restart,
+            Notice::Stop => break ServingEnded::Stopped,
+            Notice::Restart => break ServingEnded::Restart,
         }
     };
     let drain_for = match ended {
-        Ended::Stopped => workers.drain_for(),
-        Ended::Restart => Duration::ZERO,
+        ServingEnded::Stopped => workers.drain_for(),
+        ServingEnded::Restart => Duration::ZERO,
     };
     tracing::info!(
         deadline_ms = drain_for.as_millis() as u64,
@@ -219,7 +219,7 @@ mod tests {
         obedient: bool,
         drain_for: Duration,
         notices: impl IntoIterator<Item = Notice>,
-    ) -> (anyhow::Result<Ended>, Vec<&'static str>) {
+    ) -> (anyhow::Result<ServingEnded>, Vec<&'static str>) {
         let (sender, receiver) = channel();
         for notice in notices {
             sender.send(notice).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_restart_ends_the_sessions_at_once() {
         let (outcome, said) = serve_with(false, LONG, [Notice::Restart]);
-        assert_eq!(outcome.unwrap(), Ended::Restart);
+        assert_eq!(outcome.unwrap(), ServingEnded::Restart);
         assert_eq!(said, ["drain", "stop_now"]);
     }
 

@@ -16,7 +16,7 @@ use monitor::Totals;
 use serde_json::{Map, Value, json};
 
 use crate::clock::unix_us;
-use crate::collector::{Collector, Found};
+use crate::collector::{Collector, WorkersTold};
 use crate::publisher::Publisher;
 
 /// Collects and writes reports.
@@ -56,7 +56,7 @@ impl Reporter {
 }
 
 /// The report of what was found at this time of the calendar.
-fn document(found: &Found, (snapshot, checks): (&Snapshot, Totals), unix_us: u64) -> Value {
+fn document(found: &WorkersTold, (snapshot, checks): (&Snapshot, Totals), unix_us: u64) -> Value {
     let collected = &found.collected;
     let pool_since = Mutex::default();
     let seen = Seen {
@@ -162,7 +162,7 @@ mod tests {
         collected.commands.record(sql::command_class(&sql::facts(b"select 1")), 250);
         collected.rule_hits.insert(7, RuleHits { hits: 2, limit_hits: 1 });
         collected.counters.queries = 2;
-        let found = Found { collected, answered: 1, workers: 1 };
+        let found = WorkersTold { collected, answered: 1, workers: 1 };
         let draft = Draft::default();
         let snapshot = Snapshot::compile(&draft).expect("nothing is wrong in nothing");
         let told = document(&found, (&snapshot, Totals::default()), 1_700_000_000_000_000);

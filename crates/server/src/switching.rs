@@ -15,7 +15,7 @@ use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use engine::topology::{Placed, Stand};
-use failover::{Account, Clients, Entry, Former, Hooks, Journal, Order, Step};
+use failover::{Clients, FailoverStep, Former, Hooks, Journal, JournalEntry, Order, ServerAccount};
 use keeper::Endpoint;
 use web::Launcher;
 use worker::ServerAddresses;
@@ -225,7 +225,7 @@ fn order_for<'a>(
         others,
         left_out,
         target: None,
-        replication: Account {
+        replication: ServerAccount {
             user: row.replication_username.clone(),
             password: row.replication_password.clone(),
         },
@@ -265,7 +265,7 @@ struct Held {
     has_run: bool,
     /// Steps are told as they are made. What is found out before anything is done may be no news.
     told_at_once: bool,
-    untold: Vec<Step>,
+    untold: Vec<FailoverStep>,
 }
 
 impl Held {
@@ -283,7 +283,7 @@ impl Held {
             _ => format!("it is the primary, after {took_ms} ms"),
         });
         self.tell_all();
-        self.tell(Step { server, what: what.to_owned(), outcome });
+        self.tell(FailoverStep { server, what: what.to_owned(), outcome });
     }
 
     fn tell_all(&mut self) {
@@ -291,8 +291,8 @@ impl Held {
         std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
     }
 
-    fn tell(&mut self, step: Step) {
-        let Step { server, what, outcome } = &step;
+    fn tell(&mut self, step: FailoverStep) {
+        let FailoverStep { server, what, outcome } = &step;
         let hostgroup = self.hostgroup;
         match outcome {
             Ok(told) => tracing::info!(%hostgroup, %server, told, "switching: {what}"),
@@ -302,7 +302,7 @@ impl Held {
             }
         }
         let hostgroup = hostgroup.0;
-        let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
+        let entry = JournalEntry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
         lock(&self.switching.journal).note(entry);
     }
 
@@ -391,7 +391,7 @@ impl Clients for Held {
         self.began.elapsed()
     }
 
-    fn note(&mut self, step: Step) {
+    fn note(&mut self, step: FailoverStep) {
         match self.told_at_once {
             true => self.tell(step),
             false => self.untold.push(step),

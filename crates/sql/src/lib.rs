@@ -82,7 +82,7 @@ pub use results::Results;
 pub use run_texts::{KnownVariables, RunTexts, may_run_parameters, run_texts};
 pub use set::value::{Read, quote};
 pub use set::{
-    Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set, parse_set_in,
+    Assignment, IsolationLevel, SetStatement, SetValue, ValueKind, parse_set, parse_set_in,
 };
 pub use user_variables::user_variables;
 pub use verb::Verb;

@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
 
-pub use value::{Value, ValueKind};
+pub use value::{SetValue, ValueKind};
 
 /// The assignments of one `SET` statement, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -40,14 +40,14 @@ pub enum Assignment<'a> {
         /// Name as written, without scope and quotes; compare without regard to case.
         name: &'a [u8],
         /// Its value.
-        value: Value<'a>,
+        value: SetValue<'a>,
     },
     /// A user variable.
     UserVariable {
         /// Name as written, without `@` and quotes; compare without regard to case.
         name: &'a [u8],
         /// Its value.
-        value: Value<'a>,
+        value: SetValue<'a>,
     },
     /// `SET SESSION TRANSACTION ISOLATION LEVEL …`.
     SessionIsolation(IsolationLevel),
@@ -339,7 +339,7 @@ enum Scope {
     None,
 }
 
-fn boolean(given: &Value<'_>) -> Option<bool> {
+fn boolean(given: &SetValue<'_>) -> Option<bool> {
     let value = given.unquoted();
     let is = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
     match given.kind {

@@ -12,7 +12,7 @@ use wire::reply::{
 use wire::value::Value;
 use wire::{Caps, Status};
 
-use crate::meta::{Counts, Kind, Meta};
+use crate::meta::{AnswerKind, Counts, Meta};
 
 /// Who answers, and how.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ pub fn insert_id(meta: &Meta) -> u64 {
 /// What a statement comes to; `None` where nobody asks for it.
 pub(crate) fn counts(meta: &Meta) -> Option<Counts> {
     match meta.shape.kind {
-        Kind::Rows => Some(Counts { found: Some(meta.shape.rows.into()), affected: -1 }),
-        Kind::Write => Some(Counts { found: None, affected: meta.number.into() }),
+        AnswerKind::Rows => Some(Counts { found: Some(meta.shape.rows.into()), affected: -1 }),
+        AnswerKind::Write => Some(Counts { found: None, affected: meta.number.into() }),
         _ => None,
     }
 }
@@ -67,20 +67,22 @@ pub fn answer(meta: &Meta, voice: &Voice<'_>) -> Vec<u8> {
     let mut seq = 1;
     let Voice { server, caps, .. } = *voice;
     match meta.shape.kind {
-        Kind::Rows | Kind::Break | Kind::Returning => results(&mut out, &mut seq, meta, voice),
-        Kind::Write | Kind::Plain | Kind::End | Kind::Prepare => {
+        AnswerKind::Rows | AnswerKind::Break | AnswerKind::Returning => {
+            results(&mut out, &mut seq, meta, voice)
+        }
+        AnswerKind::Write | AnswerKind::Plain | AnswerKind::End | AnswerKind::Prepare => {
             write_ok(&mut out, &mut seq, caps, &done(meta, voice, said(meta, server).as_bytes()));
         }
-        Kind::Half => {
+        AnswerKind::Half => {
             let status = voice.status | Status::MORE_RESULTS;
             let first = OkPacket { status, ..OkPacket::default() };
             write_ok(&mut out, &mut seq, caps, &first);
             refuse(&mut out, &mut seq, meta, server, 1064);
         }
-        Kind::Refuse => refuse(&mut out, &mut seq, meta, server, 1064),
-        Kind::Deadlock => refuse(&mut out, &mut seq, meta, server, 1213),
-        Kind::File => write_infile(&mut out, &mut seq, file_name(meta).as_bytes()),
-        Kind::Diagnostics => return diagnostics(Some((meta.tag, meta.warned)), voice),
+        AnswerKind::Refuse => refuse(&mut out, &mut seq, meta, server, 1064),
+        AnswerKind::Deadlock => refuse(&mut out, &mut seq, meta, server, 1213),
+        AnswerKind::File => write_infile(&mut out, &mut seq, file_name(meta).as_bytes()),
+        AnswerKind::Diagnostics => return diagnostics(Some((meta.tag, meta.warned)), voice),
     }
     out
 }
@@ -141,7 +143,7 @@ fn said(meta: &Meta, server: &str) -> String {
 }
 
 fn done<'a>(meta: &Meta, voice: &Voice<'_>, info: &'a [u8]) -> OkPacket<'a> {
-    let write = meta.shape.kind == Kind::Write;
+    let write = meta.shape.kind == AnswerKind::Write;
     OkPacket {
         affected_rows: meta.number.into(),
         last_insert_id: if write { insert_id(meta) } else { 0 },
@@ -175,7 +177,7 @@ fn results(out: &mut Vec<u8>, seq: &mut u8, meta: &Meta, voice: &Voice<'_>) {
                 false => writer.text_row([Some(text.as_slice())]),
             }
         }
-        if last && shape.kind == Kind::Break {
+        if last && shape.kind == AnswerKind::Break {
             let message = said(meta, voice.server);
             let err = ErrPacket { code: 1028, sqlstate: *b"HY000", message: message.as_bytes() };
             return writer.fail(&err);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use io::Micros;
 
-use crate::sim::Limits;
+use crate::sim::SimLimits;
 
 /// The shared notes of one run.
 #[derive(Default, Debug)]
@@ -19,7 +19,7 @@ pub struct Board {
     /// The proxy reads what stored code there is: until it has, a function may be anything to it.
     pub stored_code: bool,
     /// What there is little of: for its sake clients may be sent away.
-    pub limits: Limits,
+    pub limits: SimLimits,
     /// Clients may send anything: servers answer nonsense by errors and say no more of it.
     pub tolerant: bool,
     /// The tags of sessions by the connection ids they were told.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::sim::Report;
+use crate::sim::RunReport;
 
 /// How often what happened in many runs.
 #[derive(Clone, Default, Debug)]
@@ -12,7 +12,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds what happened in a run.
-    pub fn add(&mut self, report: &Report) {
+    pub fn add(&mut self, report: &RunReport) {
         let counters = &report.counters;
         let gathered = counters.shared_sent.saturating_sub(counters.shared_batches);
         let of_run = report.tally.iter().map(|(what, times)| (*what, *times));

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// What kind of answer a statement asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum AnswerKind {
     /// Rows.
     Rows,
     /// Some rows, then an error.
@@ -35,26 +35,26 @@ pub enum Kind {
     Diagnostics,
 }
 
-const KINDS: [(Kind, &str); 12] = [
-    (Kind::Rows, "rows"),
-    (Kind::Break, "break"),
-    (Kind::Write, "write"),
-    (Kind::Returning, "returning"),
-    (Kind::Plain, "plain"),
-    (Kind::Half, "half"),
-    (Kind::End, "end"),
-    (Kind::Refuse, "refuse"),
-    (Kind::Deadlock, "deadlock"),
-    (Kind::File, "file"),
-    (Kind::Prepare, "prepare"),
-    (Kind::Diagnostics, "diagnostics"),
+const KINDS: [(AnswerKind, &str); 12] = [
+    (AnswerKind::Rows, "rows"),
+    (AnswerKind::Break, "break"),
+    (AnswerKind::Write, "write"),
+    (AnswerKind::Returning, "returning"),
+    (AnswerKind::Plain, "plain"),
+    (AnswerKind::Half, "half"),
+    (AnswerKind::End, "end"),
+    (AnswerKind::Refuse, "refuse"),
+    (AnswerKind::Deadlock, "deadlock"),
+    (AnswerKind::File, "file"),
+    (AnswerKind::Prepare, "prepare"),
+    (AnswerKind::Diagnostics, "diagnostics"),
 ];
 
 /// What is to be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Which kind.
-    pub kind: Kind,
+    pub kind: AnswerKind,
     /// Rows in each result; for what writes, none when it makes no insert id.
     pub rows: u32,
     /// Filling of each row, or length of the file, in bytes.
@@ -67,7 +67,7 @@ pub struct Shape {
 
 impl Shape {
     /// A shape without rows.
-    pub fn of(kind: Kind) -> Self {
+    pub fn of(kind: AnswerKind) -> Self {
         Self { kind, rows: 0, width: 0, results: 1, warnings: 0 }
     }
 }
@@ -261,7 +261,7 @@ mod tests {
             insert_id: Some(9),
             warned: 1,
             counts: Some(Counts { found: None, affected: -1 }),
-            shape: Shape { kind: Kind::Break, rows: 5, width: 70, results: 2, warnings: 1 },
+            shape: Shape { kind: AnswerKind::Break, rows: 5, width: 70, results: 2, warnings: 1 },
         };
         assert_eq!(Meta::in_text(format!("SELECT /*{meta}*/ 1").as_bytes()), Some(meta));
         assert_eq!(Meta::in_text(b"SELECT 1"), None);

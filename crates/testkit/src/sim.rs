@@ -47,12 +47,12 @@ use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
 pub use changes::snapshot;
 use configurations::Configurations;
-pub use limits::Limits;
+pub use limits::SimLimits;
 pub use trio::{Stage, Trio};
 pub use weather::Weather;
 
 /// Runs seeds on all cores; each result is told by the core that it came from.
-pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<Report, Failure>) + Sync) {
+pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<RunReport, RunFailure>) + Sync) {
     let next = AtomicU64::new(seeds.start);
     let cores = thread::available_parallelism().map_or(2, usize::from);
     thread::scope(|scope| {
@@ -73,15 +73,15 @@ pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<Report, Failure>) + Syn
 }
 
 /// The failure of a run in which something panicked that nobody planted.
-fn of_panic(seed: u64, panic: &(dyn Any + Send)) -> Failure {
+fn of_panic(seed: u64, panic: &(dyn Any + Send)) -> RunFailure {
     let words = panic.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
-    Failure { seed, step: 0, what: format!("panicked: {}", words.unwrap_or_default()) }
+    RunFailure { seed, step: 0, what: format!("panicked: {}", words.unwrap_or_default()) }
 }
 
 /// What a run came to.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RunReport {
     /// Its seed.
     pub seed: u64,
     /// Turns of loops and leaps of time.
@@ -94,7 +94,7 @@ pub struct Report {
     pub tally: BTreeMap<&'static str, u64>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, steps, span_us, counters, .. } = self;
         let (queries, err) = (counters.queries, counters.err);
@@ -104,7 +104,7 @@ impl fmt::Display for Report {
 
 /// What went wrong, and how to see it again.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct RunFailure {
     /// The seed that shows it.
     pub seed: u64,
     /// The step after which it was seen.
@@ -113,7 +113,7 @@ pub struct Failure {
     pub what: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "seed {}, step {}: {}", self.seed, self.step, self.what)
     }
@@ -150,7 +150,7 @@ impl Simulator {
     }
 
     /// Runs one seed to its end, with a planted bug or without.
-    pub fn run(&self, seed: u64, planted: Option<Planted>) -> Result<Report, Failure> {
+    pub fn run(&self, seed: u64, planted: Option<Planted>) -> Result<RunReport, RunFailure> {
         let weather = Weather::of(seed);
         let mut trio = Trio::new(seed, self, &weather, planted);
         trio.run(&weather)?;
@@ -158,7 +158,7 @@ impl Simulator {
     }
 
     /// Runs one seed and tells what everybody sends, on the standard error.
-    pub fn tell(&self, seed: u64) -> Result<Report, Failure> {
+    pub fn tell(&self, seed: u64) -> Result<RunReport, RunFailure> {
         let weather = Weather::of(seed);
         eprintln!("{weather:?}");
         let mut trio = Trio::new(seed, self, &weather, None);
@@ -169,6 +169,6 @@ impl Simulator {
 }
 
 /// Runs one seed without a planted bug; a [`Simulator`] is cheaper for many.
-pub fn run(seed: u64) -> Result<Report, Failure> {
+pub fn run(seed: u64) -> Result<RunReport, RunFailure> {
     Simulator::new().run(seed, None)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::snapshot::Draft;
 use io::{Faults, Sock};
 use testkit::raw::Hall;
-use testkit::sim::{Limits, Simulator, Weather};
+use testkit::sim::{SimLimits, Simulator, Weather};
 use wire::auth::native;
 use wire::connect::{Greeting, HandshakeResponse};
 use wire::reply::ErrPacket;
@@ -314,7 +314,7 @@ fn a_limited_account_serves_each_of_its_drivers() {
 #[test]
 fn where_a_server_allows_no_more_clients_each_account_gets_a_turn() {
     // its row says ten, and what runs there takes long
-    let limits = Limits { seats: Some(2), ..Limits::default() };
+    let limits = SimLimits { seats: Some(2), ..SimLimits::default() };
     let weather = Weather { workers: 1, max_connections: 10, limits, ..Weather::cutting() };
     let mut room = Room::in_weather(weather);
     let busy = [(); 6].map(|()| room.login("bob", b"banana"));

@@ -4,7 +4,7 @@
 
 use testkit::coverage::{SEEDS_ENOUGH, Tally};
 use testkit::planted::Planted;
-use testkit::sim::{Failure, Simulator, Weather, run_seeds};
+use testkit::sim::{RunFailure, Simulator, Weather, run_seeds};
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -33,12 +33,12 @@ fn sim_keeps_its_promises_whatever_the_seed() {
 }
 
 /// The first seed that shows a planted bug.
-fn found(bug: Planted) -> Option<Failure> {
+fn found(bug: Planted) -> Option<RunFailure> {
     found_as(bug, "")
 }
 
 /// The first seed whose failure says that.
-fn found_as(bug: Planted, says: &str) -> Option<Failure> {
+fn found_as(bug: Planted, says: &str) -> Option<RunFailure> {
     let simulator = Simulator::new();
     let mut failures = (0..3000).filter_map(|seed| simulator.run(seed, Some(bug)).err());
     failures.find(|failure| failure.what.contains(says))

@@ -15,7 +15,7 @@ use crate::certificate::{self, Certificate};
 use crate::codec::{Records, Side};
 use crate::fault::TlsFault;
 use crate::handshake::{ServerSeen, Watch};
-use crate::judge::{Asked, Judge, Verify};
+use crate::judge::{HandshakeJudge, Judge, Verify};
 use crate::pem::Pem;
 use crate::{judge, suites};
 
@@ -154,8 +154,8 @@ impl Connector {
     }
 }
 
-fn asked(judge: &Arc<Judge>, at_once: bool) -> Arc<Asked> {
-    Arc::new(Asked { judge: judge.clone(), at_once })
+fn asked(judge: &Arc<Judge>, at_once: bool) -> Arc<HandshakeJudge> {
+    Arc::new(HandshakeJudge { judge: judge.clone(), at_once })
 }
 
 /// What a handshake with a server is looked at with.

@@ -311,12 +311,12 @@ fn scheme(id: &str) -> Option<SignatureScheme> {
 /// A judge as `rustls` asks it, at once or not at all: then the certificate is judged when the
 /// handshake is over.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct HandshakeJudge {
     pub(crate) judge: Arc<Judge>,
     pub(crate) at_once: bool,
 }
 
-impl ServerCertVerifier for Asked {
+impl ServerCertVerifier for HandshakeJudge {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,

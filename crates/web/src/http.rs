@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use crate::access::{Guesses, Origin, Verdict};
 use crate::exposer::Exposer;
 use crate::health;
-use crate::idle_clients::{Place, Waiting};
+use crate::idle_clients::{IdleClient, Waiting};
 use crate::metrics;
 use crate::raw_quotes::Unquoted;
 use crate::routes::{self, Given};
@@ -131,7 +131,7 @@ async fn converse(
     shared: Arc<Shared>,
     socket: Box<dyn stream::Stream>,
     origin: Origin,
-    place: Arc<Place>,
+    place: Arc<IdleClient>,
     open: watch::Receiver<bool>,
 ) {
     let asked = place.clone();
@@ -178,7 +178,7 @@ async fn answer(
     shared: Arc<Shared>,
     request: Request<Incoming>,
     origin: Origin,
-    place: &Place,
+    place: &IdleClient,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path).to_owned();
@@ -311,8 +311,8 @@ async fn route(
     shared: &Shared,
     request: Request<Incoming>,
     uri: &str,
-    place: &Place,
-) -> routes::Answer {
+    place: &IdleClient,
+) -> routes::JsonAnswer {
     let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (head, body) = request.into_parts();
     if !matches!(head.method, Method::GET | Method::POST) {

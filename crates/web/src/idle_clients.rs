@@ -22,15 +22,15 @@ struct Queue {
 }
 
 /// One connection; it waits from the beginning.
-pub(crate) struct Place {
+pub(crate) struct IdleClient {
     gives_way: Arc<Notify>,
     of: Waiting,
 }
 
 impl Waiting {
     /// A connection that has just come.
-    pub(crate) fn enter(&self) -> Place {
-        let place = Place { gives_way: Arc::default(), of: self.clone() };
+    pub(crate) fn enter(&self) -> IdleClient {
+        let place = IdleClient { gives_way: Arc::default(), of: self.clone() };
         self.queue().places.push_back(place.gives_way.clone());
         place
     }
@@ -50,7 +50,7 @@ impl Waiting {
     }
 }
 
-impl Place {
+impl IdleClient {
     /// A request has come as a whole, and is worked on.
     pub(crate) fn is_busy(&self) {
         self.of.queue().places.retain(|other| !Arc::ptr_eq(other, &self.gives_way));
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for IdleClient {
     fn drop(&mut self) {
         self.is_busy();
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     /// Which of these have to go by now.
-    async fn gone(places: &[&Place]) -> Vec<usize> {
+    async fn gone(places: &[&IdleClient]) -> Vec<usize> {
         let mut gone = Vec::new();
         for (at, place) in places.iter().enumerate() {
             tokio::select! {

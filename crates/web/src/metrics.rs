@@ -18,7 +18,7 @@ use text::{Series, Text};
 
 /// What kind of numbers a family has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum MetricKind {
     /// They only grow.
     Counter,
     /// They come and go.
@@ -32,15 +32,15 @@ pub(crate) struct Family {
     /// Its name.
     pub(crate) name: &'static str,
     /// What numbers it has.
-    pub(crate) kind: Kind,
+    pub(crate) kind: MetricKind,
     /// What they say.
     pub(crate) help: &'static str,
     /// Where they come from.
-    pub(crate) source: Source,
+    pub(crate) source: FamilySource,
 }
 
 /// Where the numbers of a family come from.
-pub(crate) enum Source {
+pub(crate) enum FamilySource {
     /// Numbers of `stats_mysql_global`, each with the labels of its series.
     Status(&'static [(Labels, &'static str)]),
     /// Always 0.
@@ -52,7 +52,7 @@ pub(crate) enum Source {
 /// Labels that a series always has.
 pub(crate) type Labels = &'static [(&'static str, &'static str)];
 
-impl Source {
+impl FamilySource {
     fn write(&self, view: &View, series: &mut Series<'_>) {
         match self {
             Self::Series(write) => write(view, series),
@@ -108,7 +108,7 @@ const fn counter(
     help: &'static str,
     series: fn(&View, &mut Series<'_>),
 ) -> Family {
-    Family { name, kind: Kind::Counter, help, source: Source::Series(series) }
+    Family { name, kind: MetricKind::Counter, help, source: FamilySource::Series(series) }
 }
 
 /// A family of gauges.
@@ -117,7 +117,7 @@ const fn gauge(
     help: &'static str,
     series: fn(&View, &mut Series<'_>),
 ) -> Family {
-    Family { name, kind: Kind::Gauge, help, source: Source::Series(series) }
+    Family { name, kind: MetricKind::Gauge, help, source: FamilySource::Series(series) }
 }
 
 /// A view of a process that has these rows and counted nothing.

@@ -21,12 +21,12 @@ pub(crate) struct Program {
     /// All that is in its environment.
     pub(crate) environment: Vec<(String, String)>,
     /// Where its output goes.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProgramKind,
 }
 
 /// For whom it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// For the scheduler: it writes where the process writes.
     Scheduled,
     /// For a route, or for who waits: what it writes is kept.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// How it ended.
-    pub(crate) end: End,
+    pub(crate) end: ProgramEnd,
     /// What it wrote to its standard output.
     pub(crate) stdout: Vec<u8>,
     /// What it wrote to its standard error.
@@ -46,7 +46,7 @@ pub(crate) struct Finished {
 
 /// How a program ended.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum ProgramEnd {
     /// By itself.
     Exited(ExitStatus),
     /// It was not started.
@@ -82,12 +82,12 @@ impl Program {
         };
         let early = tokio::select! {
             ended = ended => return Finished {
-                end: ended.map_or_else(End::NotStarted, End::Exited),
+                end: ended.map_or_else(ProgramEnd::NotStarted, ProgramEnd::Exited),
                 stdout: out,
                 stderr: err,
             },
-            () = over => End::TimedOut,
-            _ = stop.wait_for(|stop| *stop) => End::Stopped,
+            () = over => ProgramEnd::TimedOut,
+            _ = stop.wait_for(|stop| *stop) => ProgramEnd::Stopped,
         };
         end(&mut child).await;
         Finished { end: early, stdout: out, stderr: err }
@@ -99,7 +99,7 @@ impl Program {
         command.args(&self.args).env_clear().envs(self.environment.iter().cloned());
         command.stdin(Stdio::null());
         command.process_group(0).kill_on_drop(true);
-        if self.kind == Kind::Asked {
+        if self.kind == ProgramKind::Asked {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         command
@@ -108,7 +108,7 @@ impl Program {
 
 impl Finished {
     fn not_started(error: io::Error) -> Self {
-        Self { end: End::NotStarted(error), stdout: Vec::new(), stderr: Vec::new() }
+        Self { end: ProgramEnd::NotStarted(error), stdout: Vec::new(), stderr: Vec::new() }
     }
 
     /// What it wrote, or with that why it did not end well; a line for a person.
@@ -122,11 +122,11 @@ impl Finished {
             told.push('…');
         }
         let failed = match &self.end {
-            End::Exited(status) if status.success() => return Ok(told),
-            End::Exited(status) => status.to_string(),
-            End::NotStarted(error) => format!("it cannot be started: {error}"),
-            End::TimedOut => "it took too long and was ended".to_owned(),
-            End::Stopped => "it was ended: Tidegate ends".to_owned(),
+            ProgramEnd::Exited(status) if status.success() => return Ok(told),
+            ProgramEnd::Exited(status) => status.to_string(),
+            ProgramEnd::NotStarted(error) => format!("it cannot be started: {error}"),
+            ProgramEnd::TimedOut => "it took too long and was ended".to_owned(),
+            ProgramEnd::Stopped => "it was ended: Tidegate ends".to_owned(),
         };
         Err(if told.is_empty() { failed } else { format!("{failed}: {told}") })
     }

@@ -8,10 +8,10 @@ use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::program::{End, Finished, Kind, Program};
+use crate::program::{Finished, Program, ProgramEnd, ProgramKind};
 
 /// An answer: JSON that is whole already.
-pub(crate) type Answer = (StatusCode, String);
+pub(crate) type JsonAnswer = (StatusCode, String);
 
 /// What a client gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ pub(crate) fn find<'a>(
     rows: &'a [RestapiRouteRow],
     method: &str,
     uri: &str,
-) -> Result<&'a RestapiRouteRow, Answer> {
+) -> Result<&'a RestapiRouteRow, JsonAnswer> {
     let is_it = |row: &&RestapiRouteRow| {
         row.active != 0 && row.method.eq_ignore_ascii_case(method) && row.uri == uri
     };
@@ -45,7 +45,7 @@ pub(crate) async fn answer(
     row: &RestapiRouteRow,
     given: Given<'_>,
     stop: watch::Receiver<bool>,
-) -> Answer {
+) -> JsonAnswer {
     let parameters = match parameters(given) {
         Ok(parameters) => parameters,
         Err(error) => {
@@ -54,7 +54,7 @@ pub(crate) async fn answer(
         }
     };
     let (filename, args, environment) = (row.script.clone(), vec![parameters], Vec::new());
-    let program = Program { filename, args, environment, kind: Kind::Asked };
+    let program = Program { filename, args, environment, kind: ProgramKind::Asked };
     let limit = Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or(0));
     outcome(program.run(Some(limit), stop).await)
 }
@@ -76,7 +76,7 @@ fn parameters(given: Given<'_>) -> Result<String, String> {
     }
 }
 
-fn outcome(finished: Finished) -> Answer {
+fn outcome(finished: Finished) -> JsonAnswer {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let failed = |code: i32, stderr: &str| {
         let body = json!({
@@ -90,20 +90,22 @@ fn outcome(finished: Finished) -> Answer {
     };
     let stderr = text(&finished.stderr);
     match finished.end {
-        End::Exited(status) if status.success() => {
+        ProgramEnd::Exited(status) if status.success() => {
             match serde_json::from_slice::<Value>(&finished.stdout) {
                 Ok(_) => (StatusCode::OK, text(&finished.stdout)),
                 Err(_) => failed(1, &stderr),
             }
         }
-        End::Exited(status) => failed(status.code().unwrap_or(1), &stderr),
-        End::NotStarted(ref error) => failed(error.raw_os_error().unwrap_or(1), &error.to_string()),
-        End::TimedOut => {
+        ProgramEnd::Exited(status) => failed(status.code().unwrap_or(1), &stderr),
+        ProgramEnd::NotStarted(ref error) => {
+            failed(error.raw_os_error().unwrap_or(1), &error.to_string())
+        }
+        ProgramEnd::TimedOut => {
             let error = "Script execution timed out";
             let body = json!({ "type": "out", "error": error, "error_code": "62" });
             (StatusCode::FAILED_DEPENDENCY, body.to_string())
         }
-        End::Stopped => {
+        ProgramEnd::Stopped => {
             let body = json!({ "type": "out", "error": "the process ends" });
             (StatusCode::SERVICE_UNAVAILABLE, body.to_string())
         }

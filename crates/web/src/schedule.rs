@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::program::{End, Kind, Program};
+use crate::program::{Program, ProgramEnd, ProgramKind};
 use crate::web::Log;
 
 /// The rows in force.
@@ -53,10 +53,10 @@ async fn repeat(row: SchedulerRow, log: Log, stop: Arc<watch::Sender<bool>>) {
         tokio::spawn(async move {
             let finished = program.run(None, stop).await;
             let said = match finished.end {
-                End::Exited(status) if status.success() => None,
-                End::Exited(status) => Some(status.to_string()),
-                End::NotStarted(error) => Some(format!("cannot be started: {error}")),
-                End::TimedOut | End::Stopped => None,
+                ProgramEnd::Exited(status) if status.success() => None,
+                ProgramEnd::Exited(status) => Some(status.to_string()),
+                ProgramEnd::NotStarted(error) => Some(format!("cannot be started: {error}")),
+                ProgramEnd::TimedOut | ProgramEnd::Stopped => None,
             };
             if let Some(said) = said {
                 log(&format!("scheduler {id}: {}: {said}", program.filename));
@@ -71,7 +71,7 @@ fn program(row: &SchedulerRow) -> Program {
     let args = [&row.arg1, &row.arg2, &row.arg3, &row.arg4, &row.arg5];
     let args = args.into_iter().map_while(Clone::clone).collect();
     let (filename, environment) = (row.filename.clone(), Vec::new());
-    Program { filename, args, environment, kind: Kind::Scheduled }
+    Program { filename, args, environment, kind: ProgramKind::Scheduled }
 }
 
 /// Runs of one row at a time.

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::http::{self, LOOKS_MAX, Shared};
-use crate::program::{Kind, Program};
+use crate::program::{Program, ProgramKind};
 use crate::schedule::Schedule;
 use crate::view::Process;
 
@@ -160,7 +160,7 @@ impl Launcher {
     ) -> Result<String, String> {
         let Some((filename, args)) = words.split_first() else { return Ok(String::new()) };
         let (filename, args) = (filename.clone(), args.to_vec());
-        let program = Program { filename, args, environment, kind: Kind::Asked };
+        let program = Program { filename, args, environment, kind: ProgramKind::Asked };
         let (answer, answered) = channel();
         let ended = || "it was not run: Tidegate ends".to_owned();
         self.0.send(Tell::Launch(Launch { program, limit, answer })).map_err(|_| ended())?;

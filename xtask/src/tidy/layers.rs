@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::layers_table::{CRATES, ENGINE, Row, TOGETHER};
+use super::layers_table::{CRATES, ENGINE, LayerRow, TOGETHER};
 use super::{Checked, Finding};
 use crate::manifests::{self, Manifest, Section};
 use crate::rust_text::{is_word, line_of};
@@ -33,7 +33,7 @@ pub(super) fn check(root: &Path, sources: &[Source]) -> Result<Checked> {
     Ok(Checked { detail, findings })
 }
 
-fn check_manifest(manifest: &Manifest, row: &Row, own: &[String]) -> Vec<Finding> {
+fn check_manifest(manifest: &Manifest, row: &LayerRow, own: &[String]) -> Vec<Finding> {
     let refused = manifest.dependencies.iter().filter(|dependency| {
         let name = dependency.name.as_str();
         let is_own = own.iter().any(|o| o == name);

@@ -3,7 +3,7 @@
 //! The only place to edit when a boundary moves; moving one needs an ADR first.
 
 /// A crate's folder, our own crates it may name, and the foreign ones.
-pub(super) struct Row {
+pub(super) struct LayerRow {
     pub(super) folder: &'static str,
     pub(super) own: &'static [&'static str],
     pub(super) foreign: &'static [&'static str],
@@ -17,12 +17,12 @@ const fn row(
     own: &'static [&'static str],
     foreign: &'static [&'static str],
     own_in_tests: &'static [&'static str],
-) -> Row {
-    Row { folder, own, foreign, own_in_tests }
+) -> LayerRow {
+    LayerRow { folder, own, foreign, own_in_tests }
 }
 
 /// Every member of the workspace; a member without a row is an error.
-pub(super) const CRATES: &[Row] = &[
+pub(super) const CRATES: &[LayerRow] = &[
     row("crates/wire", &[], &["aws-lc-rs", "ed25519-dalek", "memchr"], &[]),
     row("crates/client", &["wire"], &[], &[]),
     row("crates/sql", &[], &["memchr"], &[]),

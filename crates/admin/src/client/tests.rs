@@ -12,7 +12,7 @@ const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 /// What becomes of a client from this address that logs in: the role it has, or the error it gets.
 fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Result<Role, String> {
     let mut out = Vec::new();
-    let mut client = Client::greet(admin, 1, from, (NONCE, false), &mut out);
+    let mut client = InterfaceClient::greet(admin, 1, from, (NONCE, false), &mut out);
     out.clear();
     let payload = response(user, password);
     assert_eq!(client.on_packet(admin, (&payload, 1), &mut out), Next::Judge);
@@ -35,7 +35,7 @@ fn first_packet(
     certificate: Option<[u8; 32]>,
     out: &mut Vec<u8>,
 ) -> Next {
-    let mut client = Client::greet(admin, 1, from, (NONCE, true), out);
+    let mut client = InterfaceClient::greet(admin, 1, from, (NONCE, true), out);
     if certificate.is_some() {
         client.secured(certificate);
     }

@@ -6,7 +6,7 @@ use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use sql::{Digest, Omitted};
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Outcome, Reply, Session};
 use crate::fault::AdminFault;
 use crate::layers::{Layer, MODULES};
@@ -15,7 +15,7 @@ use crate::statement::{Statement, is};
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     let named = statement.is(&["CANDIDATE", "MYSQL", "QUERY", "RULES"]);
     if named || (is(statement.word(0), "CANDIDATE") && statement.after(1).is_empty()) {
-        return Step::act(candidate);
+        return CommandStep::act(candidate);
     }
     Ok(None)
 }

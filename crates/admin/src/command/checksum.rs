@@ -1,6 +1,6 @@
 //! CHECKSUM …: one number for the rows of a module or table.
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::layers::checksum;
 use crate::statement::{Statement, is};
@@ -8,7 +8,7 @@ use crate::tables::Schema;
 
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if statement.is(&["SELECT", "GLOBAL_CHECKSUM", "(", ")"]) {
-        return Step::act(|admin, _| {
+        return CommandStep::act(|admin, _| {
             let rows = admin.rows_in_force();
             let sums = admin.in_force.checksum_rows(&rows);
             let text = checksum(&sums);
@@ -29,7 +29,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     let Some((_, table)) = TABLES.iter().find(|(name, _)| *name == words) else {
         return Ok(None);
     };
-    Step::act(move |admin, _| {
+    CommandStep::act(move |admin, _| {
         let mut rows = admin.store.database.rows(schema, table)?;
         if *table == "global_variables" {
             let mysql = |name: &str| name.starts_with("mysql-");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::layers::{MODULES, faults};
@@ -13,7 +13,7 @@ use crate::tables::Schema;
 
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if statement.is(&["SELECT", "CONFIG", "FILE"]) {
-        return Step::act(|admin, _| {
+        return CommandStep::act(|admin, _| {
             let text = admin.store.file().text(&memory(admin)?, None);
             Ok(Reply::table(&["Data"], vec![vec![text]]))
         });
@@ -24,7 +24,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return Ok(None);
     }
     let path = unquoted(statement.text_from(4));
-    Step::act(move |admin, _| {
+    CommandStep::act(move |admin, _| {
         let rows = memory(admin)?;
         // else the next start fails, when nobody remembers what was saved
         let faults = faults(&rows);

@@ -3,7 +3,7 @@
 use advice::explain::{Explanation, Reason, Request, explain};
 use engine::stats::Parts;
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Outcome, Reply, Session};
 use crate::fault::AdminFault;
 use crate::statement::Statement;
@@ -16,7 +16,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         let usage = "EXPLAIN ROUTE statement [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr']";
         return Err(AdminFault::new(1064, *b"42000", usage));
     };
-    Step::act(move |admin, _| route(admin, &request))
+    CommandStep::act(move |admin, _| route(admin, &request))
 }
 
 fn route(admin: &Admin, request: &Request) -> Outcome {

@@ -2,14 +2,14 @@
 //!
 //! There are no transactions here: each statement is one of its own, and layers are for the rest.
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::statement::{Statement, is, unquoted};
 
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if statement.begins(&["USE"]) {
         let schema = unquoted(statement.word(1));
-        return Step::act(move |_, session| {
+        return CommandStep::act(move |_, session| {
             session.schema = schema;
             Ok(Reply::DONE)
         });
@@ -25,7 +25,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
             .any(|words| statement.begins(words))
         || statement.word(0).starts_with("/*!")
         || (is(statement.word(0), "SET") && is_of_clients(statement.word(1)));
-    if known { Step::nothing() } else { Ok(None) }
+    if known { CommandStep::nothing() } else { Ok(None) }
 }
 
 /// Whether what is set is of a client's session with a server.

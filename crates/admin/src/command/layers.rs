@@ -3,7 +3,7 @@
 use engine::report::Printable;
 
 use super::unknown::{same, unknown, unknown_module};
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::layers::{Layer, MODULES, Module};
@@ -20,13 +20,13 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return user(statement);
     }
     if statement.begins(&["LOAD", "COREDUMP"]) {
-        return Step::nothing();
+        return CommandStep::nothing();
     }
     if statement.is(&["SAVE", "MYSQL", "DIGEST", "TO", "DISK"]) {
-        return Step::act(save_digests);
+        return CommandStep::act(save_digests);
     }
     if statement.is(&["SAVE", "ALL", "TO", "DISK"]) {
-        return Step::act(save_all);
+        return CommandStep::act(save_all);
     }
     let Some((module, words)) = module_of(statement, 1) else {
         let others: &[&[&str]] = match load {
@@ -54,7 +54,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     if !statement.after(at + 2).is_empty() {
         return Err(unknown(statement, at + 2, &[]));
     }
-    Step::act(move |admin, session| admin.move_module(session, module, from, to))
+    CommandStep::act(move |admin, session| admin.move_module(session, module, from, to))
 }
 
 /// The module that words name, and how many they are.
@@ -97,7 +97,7 @@ fn user(statement: &Statement<'_>) -> Found {
     if !statement.after(6).is_empty() {
         return Err(unknown(statement, 6, &[]));
     }
-    Step::act(move |admin, session| load_user(admin, session, &name))
+    CommandStep::act(move |admin, session| load_user(admin, session, &name))
 }
 
 /// Puts only one of the users in force.

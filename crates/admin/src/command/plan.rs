@@ -7,7 +7,7 @@ use engine::snapshot::{Draft, Snapshot};
 
 use super::layers::module_of;
 use super::unknown::{unknown, unknown_module};
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::clock::calendar;
 use crate::fault::AdminFault;
@@ -24,7 +24,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return diff(statement);
     }
     if show(&["VERSIONS"]) {
-        return Step::act(|admin, _| Ok(versions(admin)));
+        return CommandStep::act(|admin, _| Ok(versions(admin)));
     }
     if is(statement.word(0), "PLAN") {
         let Some((module, words)) = module_of(statement, 1) else {
@@ -33,12 +33,12 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         if !statement.after(1 + words).is_empty() {
             return Err(unknown(statement, 1 + words, &[]));
         }
-        return Step::act(move |admin, _| plan(admin, module));
+        return CommandStep::act(move |admin, _| plan(admin, module));
     }
     if is(statement.word(0), "LINT") {
         let module = module_of(statement, 1).map(|(module, _)| module);
         if module.is_some() || statement.after(1).is_empty() {
-            return Step::act(move |admin, _| Ok(lint_all(admin, module)));
+            return CommandStep::act(move |admin, _| Ok(lint_all(admin, module)));
         }
         return Err(unknown_module(statement, 1, &[]));
     }
@@ -70,7 +70,7 @@ fn diff(statement: &Statement<'_>) -> Found {
             return Err(AdminFault::new(1064, *b"42000", "SHOW CONFIG DIFF [FROM layer TO layer]"));
         }
     };
-    Step::act(move |admin, _| {
+    CommandStep::act(move |admin, _| {
         let mut rows = Vec::new();
         for module in MODULES.iter().filter(|found| module.is_none_or(|m| m.name == found.name)) {
             let (before, after) =
@@ -173,7 +173,7 @@ fn rollback(statement: &Statement<'_>) -> Found {
     if !statement.after(at + 3).is_empty() {
         return Err(unknown(statement, at + 3, &[]));
     }
-    Step::act(move |admin, session| {
+    CommandStep::act(move |admin, session| {
         let Some(version) = admin.in_force.versions.find(number).cloned() else {
             return Err(AdminFault::refused(format!(
                 "there is no version {number}; SHOW CONFIG VERSIONS lists them"

@@ -3,7 +3,7 @@
 use keeper::Endpoint;
 
 use super::unknown::unknown_phrase;
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::runtime::{Control, Kill};
@@ -21,11 +21,11 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return truncate(statement);
     }
     if statement.is(&["SIGNAL", "MYSQL", "THREADS"]) {
-        return Step::nothing();
+        return CommandStep::nothing();
     }
     if is(first, "LOGENTRY") {
         let text = statement.text_from(1).to_owned();
-        return Step::act(move |admin, _| {
+        return CommandStep::act(move |admin, _| {
             admin.runtime.log(&text);
             Ok(Reply::DONE)
         });
@@ -44,14 +44,14 @@ fn of_process(statement: &Statement<'_>) -> Found {
         _ => None,
     };
     if let Some(on) = read_only {
-        return Step::act(move |admin, _| {
+        return CommandStep::act(move |admin, _| {
             admin.read_only = on;
             Ok(Reply::DONE)
         });
     }
     if let ["FLUSH", "CONNECTIONS"] | ["FLUSH", "CONNECTIONS", _] = rest.as_slice() {
         let user = rest.get(2).map(|_| unquoted(statement.word(3)));
-        return Step::act(move |admin, _| {
+        return CommandStep::act(move |admin, _| {
             Ok(Reply::done(admin.runtime.flush_connections(user.as_deref())))
         });
     }
@@ -62,7 +62,7 @@ fn of_process(statement: &Statement<'_>) -> Found {
         return control(order);
     }
     if rest == ["FLUSH", "CONFIGDB"] {
-        return Step::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
+        return CommandStep::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
     }
     if let Some((_, why)) = REFUSED_OF_PROCESS.iter().find(|(word, _)| rest.first() == Some(word)) {
         return Err(AdminFault::refused(*why));
@@ -75,7 +75,7 @@ fn of_process(statement: &Statement<'_>) -> Found {
 }
 
 fn control(order: Control) -> Found {
-    Step::act(move |admin, _| {
+    CommandStep::act(move |admin, _| {
         let count = admin.runtime.control(order).map_err(AdminFault::refused)?;
         Ok(Reply::done(count))
     })
@@ -94,7 +94,7 @@ fn switch_over(statement: &Statement<'_>, hostgroup: u32, options: &[&str]) -> F
         true => Some(endpoint(&unquoted(statement.word(4)))?),
         false => None,
     };
-    Step::act(move |admin, _| {
+    CommandStep::act(move |admin, _| {
         let number = admin.runtime.switch_over(hostgroup, target.clone(), dry);
         number.map(Reply::done).map_err(AdminFault::refused)
     })
@@ -205,7 +205,7 @@ fn kill(statement: &Statement<'_>) -> Found {
     let Ok(id) = unquoted(id).parse::<u32>() else {
         return Err(AdminFault::new(1064, *b"42000", "KILL needs the number of a session"));
     };
-    Step::act(move |admin, _| match admin.runtime.kill(id, what) {
+    CommandStep::act(move |admin, _| match admin.runtime.kill(id, what) {
         true => Ok(Reply::DONE),
         false => Err(AdminFault::new(1094, *b"HY000", format!("Unknown thread id: {id}"))),
     })
@@ -217,7 +217,7 @@ fn truncate(statement: &Statement<'_>) -> Found {
     let (schema, table, _) = statement.table(at);
     let name = table.to_ascii_lowercase();
     if name == "stats_mysql_query_digest" || name == "stats_mysql_query_digest_reset" {
-        return Step::act(|admin: &mut Admin, session: &mut Session| {
+        return CommandStep::act(|admin: &mut Admin, session: &mut Session| {
             let rows =
                 admin.query(session, "SELECT count(*) FROM stats.stats_mysql_query_digest")?;
             admin.forget_digests();
@@ -228,5 +228,5 @@ fn truncate(statement: &Statement<'_>) -> Found {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let schema = schema.map_or(String::new(), |schema| quoted(&schema) + ".");
     let text = format!("DELETE FROM {schema}{}", quoted(&table));
-    Ok(Some(Step::Sql { text, named: Vec::new(), rights: None }))
+    Ok(Some(CommandStep::Sql { text, named: Vec::new(), rights: None }))
 }

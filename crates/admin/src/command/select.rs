@@ -4,7 +4,7 @@ use engine::report::Printable;
 use rusqlite::types::Value;
 
 use super::variables::of_servers;
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Role, Session};
 use crate::fault::AdminFault;
 use crate::statement::{Statement, is, literal};
@@ -24,7 +24,7 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
         let words = statement.after(0).iter();
         let words = words.map(|word| if is(word, name) { table } else { *word });
         let text = words.collect::<Vec<_>>().join(" ");
-        return Ok(Some(Step::Sql { text, named: Vec::new(), rights: None }));
+        return Ok(Some(CommandStep::Sql { text, named: Vec::new(), rights: None }));
     }
     if !statement.text.contains("@@") {
         return Ok(None);
@@ -64,7 +64,11 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
         }
     }
     text.push_str(statement.text.get(copied..).unwrap_or_default());
-    if named.is_empty() { Ok(None) } else { Ok(Some(Step::Sql { text, named, rights: None })) }
+    if named.is_empty() {
+        Ok(None)
+    } else {
+        Ok(Some(CommandStep::Sql { text, named, rights: None }))
+    }
 }
 
 /// Different variables that a statement of a reader may name.

@@ -3,7 +3,7 @@
 use engine::report::Printable;
 use engine::vars;
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::statement::{Statement, is, unquoted};
@@ -28,7 +28,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return Err(AdminFault::new(1064, *b"42000", message));
     }
     let (name, value) = (name.to_owned(), statement.text_from(at + 1).to_owned());
-    Step::act(move |admin, session| set(admin, session, &name, &value))
+    CommandStep::act(move |admin, session| set(admin, session, &name, &value))
 }
 
 /// The second variable that a SET names, as in `a = 1, b = 2`.

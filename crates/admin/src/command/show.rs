@@ -1,6 +1,6 @@
 //! SHOW of what is going on, as statements over the tables that hold it.
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::statement::{Statement, is};
 
@@ -9,7 +9,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return Ok(None);
     }
     if statement.is(&["SHOW", "PROMETHEUS", "METRICS"]) {
-        return Step::act(|admin, _| {
+        return CommandStep::act(|admin, _| {
             Ok(Reply::table(&["Data"], vec![vec![admin.runtime.metrics()]]))
         });
     }
@@ -46,7 +46,7 @@ pub(super) fn filter(statement: &Statement<'_>, at: usize) -> Option<String> {
 
 /// SQL that runs with the rights of who asked.
 fn query(text: impl Into<String>) -> Found {
-    Ok(Some(Step::Sql { text: text.into(), named: Vec::new(), rights: None }))
+    Ok(Some(CommandStep::Sql { text: text.into(), named: Vec::new(), rights: None }))
 }
 
 const FIXED: &[(&[&str], &str)] = &[

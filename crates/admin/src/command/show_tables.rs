@@ -2,7 +2,7 @@
 
 use engine::report::Printable;
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Role, Session};
 use crate::database::no_such_table;
 use crate::fault::AdminFault;
@@ -28,7 +28,7 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
             fields(admin, session, statement, at + 2)
         }
         "TABLE" if is(statement.word(2), "STATUS") => status(session, statement),
-        "INDEX" | "INDEXES" | "KEYS" if is_from(statement.word(2)) => Step::own(
+        "INDEX" | "INDEXES" | "KEYS" if is_from(statement.word(2)) => CommandStep::own(
             "SELECT '' AS \"Table\", 0 AS Non_unique, '' AS Key_name, 1 AS Seq_in_index, \
              '' AS Column_name WHERE 0",
         ),
@@ -39,7 +39,7 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
 fn tables(session: &Session, statement: &Statement<'_>, at: usize, full: bool) -> Found {
     let (schema, like) = scope(session, statement, at)?;
     let kind = if full { ", 'BASE TABLE' AS Table_type" } else { "" };
-    Step::own(format!(
+    CommandStep::own(format!(
         "SELECT name AS tables{kind} FROM {}.sqlite_master WHERE type IN ('table', 'view') \
          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' {like} ORDER BY name",
         schema.name()
@@ -48,7 +48,7 @@ fn tables(session: &Session, statement: &Statement<'_>, at: usize, full: bool) -
 
 fn databases(statement: &Statement<'_>, at: usize) -> Found {
     let like = like(statement, at);
-    Step::own(format!(
+    CommandStep::own(format!(
         "SELECT seq, name, file FROM pragma_database_list WHERE name <> 'temp' {like}"
     ))
 }
@@ -61,7 +61,7 @@ fn create(session: &Session, statement: &Statement<'_>) -> Found {
          WHERE name = {name} COLLATE NOCASE AND type IN ('table', 'view')",
         schema.name()
     );
-    Step::act(move |admin, session| {
+    CommandStep::act(move |admin, session| {
         let rows = admin.query(session, &text)?;
         match rows.rows.is_empty() {
             true => Err(no_such_table(&table)),
@@ -81,7 +81,7 @@ fn fields(admin: &Admin, session: &Session, statement: &Statement<'_>, at: usize
     if admin.query(session, &format!("SELECT 1 FROM {columns}"))?.rows.is_empty() {
         return Err(no_such_table(&table));
     }
-    Step::own(format!(
+    CommandStep::own(format!(
         "SELECT name AS Field, 'varchar(255)' AS Type, \
          CASE \"notnull\" WHEN 1 THEN 'NO' ELSE 'YES' END AS \"Null\", \
          CASE WHEN pk > 0 THEN 'PRI' ELSE '' END AS \"Key\", \
@@ -91,7 +91,7 @@ fn fields(admin: &Admin, session: &Session, statement: &Statement<'_>, at: usize
 
 fn status(session: &Session, statement: &Statement<'_>) -> Found {
     let (schema, like) = scope(session, statement, 3)?;
-    Step::own(format!(
+    CommandStep::own(format!(
         "SELECT name AS Name, 'SQLite' AS Engine, 10 AS Version, 'Dynamic' AS Row_format, \
          0 AS Rows, 0 AS Avg_row_length, 0 AS Data_length, 0 AS Max_data_length, \
          0 AS Index_length, 0 AS Data_free, NULL AS Auto_increment, NULL AS Create_time, \

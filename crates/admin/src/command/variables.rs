@@ -1,7 +1,7 @@
 //! SHOW VARIABLES: ours, and those that clients ask every server for.
 
 use super::show::filter;
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Session};
 use crate::statement::{Statement, is, literal};
 
@@ -33,7 +33,7 @@ pub(super) fn find(admin: &mut Admin, _: &Session, statement: &Statement<'_>) ->
         }
     }
     let text = format!("SELECT * FROM ({source}) {filter} ORDER BY 1");
-    Ok(Some(Step::Sql { text, named: Vec::new(), rights: None }))
+    Ok(Some(CommandStep::Sql { text, named: Vec::new(), rights: None }))
 }
 
 /// Variables of servers that clients look at when they connect, and what they are here.

@@ -1,6 +1,6 @@
 //! SHOW WARNINGS and SHOW ERRORS: what the statement before had to say.
 
-use super::{Found, Step};
+use super::{CommandStep, Found};
 use crate::admin::{Admin, Reply, Session};
 use crate::statement::{Statement, is};
 
@@ -18,7 +18,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     let counted = statement.begins(&["SHOW", "COUNT", "("]);
     let what = statement.word(if counted { 5 } else { 1 });
     let errors_only = is(what, "ERRORS");
-    Step::act(move |_, session| {
+    CommandStep::act(move |_, session| {
         let wanted = session.warnings.iter().filter(|w| !errors_only || w.level == "Error");
         let rows: Vec<Vec<String>> = wanted
             .map(|w| vec![w.level.to_owned(), w.code.to_string(), w.message.clone()])

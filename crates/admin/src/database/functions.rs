@@ -13,7 +13,7 @@ use super::lock;
 
 /// What functions tell of the session that runs a statement.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct FunctionFacts {
     /// Number of the connection.
     pub(crate) connection_id: u32,
     /// Name of the account.
@@ -25,7 +25,7 @@ pub(crate) struct Facts {
 }
 
 /// What a function without arguments tells.
-type Told = fn(&Facts) -> Value;
+type Told = fn(&FunctionFacts) -> Value;
 
 /// Random bytes of the system.
 pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
@@ -35,7 +35,7 @@ pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
 }
 
 /// Makes all of them known to a connection.
-pub(super) fn register(connection: &Connection, facts: &Arc<Mutex<Facts>>) -> Result<()> {
+pub(super) fn register(connection: &Connection, facts: &Arc<Mutex<FunctionFacts>>) -> Result<()> {
     let (any, fixed) = (FunctionFlags::SQLITE_UTF8, FunctionFlags::SQLITE_DETERMINISTIC);
     let told: [(&str, Told); 6] = [
         ("database", |facts| Value::Text(facts.schema.clone())),

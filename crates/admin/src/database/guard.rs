@@ -53,7 +53,7 @@ impl Registry {
 
 /// The tables of the registry that a statement concerns.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenTables {
     /// Live tables that it reads.
     pub(super) read: Vec<(Schema, String)>,
     /// Tables whose rows it adds or changes.
@@ -68,12 +68,12 @@ impl Watch {
     }
 
     /// It was: what it concerns, and why it was refused, if it was.
-    pub(super) fn end(&mut self) -> (Seen, Option<String>) {
+    pub(super) fn end(&mut self) -> (SeenTables, Option<String>) {
         let taken = |tables: &mut BTreeSet<_>| std::mem::take(tables).into_iter().collect();
         let (read, written) = (taken(&mut self.read), taken(&mut self.written));
         self.rights = Rights::default();
         self.calls = 0;
-        (Seen { read, written }, self.refusal.take())
+        (SeenTables { read, written }, self.refusal.take())
     }
 
     /// The schema in which a name without one is found.

@@ -3,7 +3,13 @@
 use super::*;
 
 fn run<'a>(rights: Rights, values: &'a [Value]) -> Run<'a> {
-    Run { rights, read_only: rights == Rights::Reader, facts: Facts::default(), values, named: &[] }
+    Run {
+        rights,
+        read_only: rights == Rights::Reader,
+        facts: FunctionFacts::default(),
+        values,
+        named: &[],
+    }
 }
 
 fn text(ran: Result<Ran, AdminFault>) -> String {

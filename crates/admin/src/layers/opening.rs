@@ -21,7 +21,7 @@ use crate::tables::{self, Schema};
 
 /// Where the first configuration comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Source {
+pub enum OpeningSource {
     /// The database if there is one, else the file.
     #[default]
     Auto,
@@ -36,7 +36,7 @@ pub struct Opening {
     /// Where the database files are; `None` keeps nothing on disk.
     pub dir: Option<PathBuf>,
     /// Where the configuration comes from.
-    pub source: Source,
+    pub source: OpeningSource,
     /// Whether an existing database is put aside.
     pub initial: bool,
     /// Whether the file is laid over what the database says.
@@ -65,17 +65,17 @@ impl Opening {
         let existed = existed && !database.rows(Schema::Disk, "global_variables")?.is_empty();
         let file = || self.file.read().map_err(AdminFault::configuration);
         add_defaults(&database, Schema::Main)?;
-        let of_database = existed && self.source != Source::File;
+        let of_database = existed && self.source != OpeningSource::File;
         match (self.source, existed) {
-            (Source::Database, false) => return Err(AdminFault::refused(NO_DATABASE)),
-            (Source::File, _) | (Source::Auto, false) => {
+            (OpeningSource::Database, false) => return Err(AdminFault::refused(NO_DATABASE)),
+            (OpeningSource::File, _) | (OpeningSource::Auto, false) => {
                 take(&database, &file()?, Keep::OnlyThese)?;
             }
             (_, true) => {
                 take(&database, &rows_of(&database, Schema::Disk)?, Keep::OnlyThese)?;
                 if self.reload {
                     take(&database, &file()?, Keep::Others)?;
-                } else if self.source == Source::Auto {
+                } else if self.source == OpeningSource::Auto {
                     notes.extend(differences(&database, self.file.as_ref())?);
                 }
             }

@@ -1,8 +1,8 @@
 //! The tables of `monitor`: what each check of a server came to.
 
 use engine::clusters;
-use keeper::{Endpoint, Event, Reason};
-use monitor::{AuroraStatus, Check, Entry, Found, ReplicaStatus};
+use keeper::{Endpoint, Reason, StatusChange};
+use monitor::{AuroraStatus, Check, CheckFound, Entry, ReplicaStatus};
 
 use super::{LiveTable, Row, Seen, int, lock, text};
 use crate::clock::calendar;
@@ -17,7 +17,7 @@ pub(super) const PING: LiveTable =
 pub(super) const READ_ONLY: LiveTable = of("mysql_server_read_only_log", |seen| {
     rows(seen, Check::ReadOnly(clusters::Check::ReadOnly), |found| {
         vec![match found {
-            Some(Found::ReadOnly(Some(read_only))) => flag(*read_only),
+            Some(CheckFound::ReadOnly(Some(read_only))) => flag(*read_only),
             _ => Value::Null,
         }]
     })
@@ -26,7 +26,7 @@ pub(super) const READ_ONLY: LiveTable = of("mysql_server_read_only_log", |seen| 
 pub(super) const LAG: LiveTable = of("mysql_server_replication_lag_log", |seen| {
     rows(seen, Check::Lag(None), |found| {
         vec![match found {
-            Some(Found::Lag(Some(seconds))) => int(*seconds),
+            Some(CheckFound::Lag(Some(seconds))) => int(*seconds),
             _ => Value::Null,
         }]
     })
@@ -34,7 +34,7 @@ pub(super) const LAG: LiveTable = of("mysql_server_replication_lag_log", |seen| 
 
 pub(super) const GROUP: LiveTable = of("mysql_server_group_replication_log", |seen| {
     rows(seen, Check::Group, |found| match found {
-        Some(Found::Group(member)) => {
+        Some(CheckFound::Group(member)) => {
             vec![yes(member.is_viable), yes(member.read_only), int(member.behind)]
         }
         _ => vec![yes(false), yes(true), int(0)],
@@ -43,7 +43,7 @@ pub(super) const GROUP: LiveTable = of("mysql_server_group_replication_log", |se
 
 pub(super) const GALERA: LiveTable = of("mysql_server_galera_log", |seen| {
     rows(seen, Check::Galera, |found| match found {
-        Some(Found::Galera(member)) => vec![
+        Some(CheckFound::Galera(member)) => vec![
             yes(member.is_primary),
             yes(member.read_only),
             int(member.behind),
@@ -72,7 +72,7 @@ pub(super) const AURORA: LiveTable = of("mysql_server_aws_aurora_log", |seen| {
             row
         };
         let replicas = match &entry.found {
-            Ok(Found::Aurora(replicas)) => replicas,
+            Ok(CheckFound::Aurora(replicas)) => replicas,
             Ok(_) => return Vec::new(),
             Err(reason) => {
                 let of_server = [text(""), Value::Null, Value::Null, int(0), int(0), int(0)];
@@ -116,7 +116,7 @@ pub(super) const AURORA_FAILOVERS: LiveTable = of("mysql_server_aws_aurora_failo
     let Some(runtime) = seen.runtime else { return Vec::new() };
     let logs = runtime.logs();
     let logs = lock(&logs);
-    let row = |event: &Event| {
+    let row = |event: &StatusChange| {
         let is_its =
             matches!(&event.reason, Reason::AuroraWriter { writer } if *writer == event.server);
         let came = event.from.is_none() && is_its;
@@ -133,7 +133,11 @@ const fn of(name: &'static str, rows: fn(&Seen<'_>) -> Vec<Row>) -> LiveTable {
 }
 
 /// One row for each check of that kind: `columns` are between its time and its error.
-fn rows(seen: &Seen<'_>, check: Check, columns: impl Fn(Option<&Found>) -> Vec<Value>) -> Vec<Row> {
+fn rows(
+    seen: &Seen<'_>,
+    check: Check,
+    columns: impl Fn(Option<&CheckFound>) -> Vec<Value>,
+) -> Vec<Row> {
     let Some(runtime) = seen.runtime else { return Vec::new() };
     let logs = runtime.logs();
     let logs = lock(&logs);

@@ -3,9 +3,9 @@
 
 use engine::rows::ServerRow;
 use engine::stats::Parts;
-use failover::{Entry, Step};
-use keeper::{Endpoint, Event};
-use monitor::{Check, Found, Logs};
+use failover::{FailoverStep, JournalEntry};
+use keeper::{Endpoint, StatusChange};
+use monitor::{Check, CheckFound, Logs};
 use std::collections::BTreeMap;
 
 use super::{LiveTable, Row, Seen, Value, int, lock, text};
@@ -55,7 +55,7 @@ fn lags(logs: &Logs) -> BTreeMap<Endpoint, u64> {
     for entry in logs.of(Check::Lag(None)).rev() {
         if !last.contains_key(&entry.server) {
             let lag = match entry.found {
-                Ok(Found::Lag(seconds)) => seconds,
+                Ok(CheckFound::Lag(seconds)) => seconds,
                 _ => None,
             };
             last.insert(entry.server.clone(), lag);
@@ -65,7 +65,7 @@ fn lags(logs: &Logs) -> BTreeMap<Endpoint, u64> {
 }
 
 /// What last happened to each server in each hostgroup.
-fn last_events(logs: &Logs) -> BTreeMap<(i64, &Endpoint), &Event> {
+fn last_events(logs: &Logs) -> BTreeMap<(i64, &Endpoint), &StatusChange> {
     logs.events().map(|event| ((event.hostgroup, &event.server), event)).collect()
 }
 
@@ -74,7 +74,7 @@ fn events(seen: &Seen<'_>) -> Vec<Row> {
     let logs = runtime.logs();
     let logs = lock(&logs);
     let first = logs.totals().changes - logs.events().count() as u64 + 1;
-    let row = |(number, event): (u64, &Event)| {
+    let row = |(number, event): (u64, &StatusChange)| {
         let status = |status: &Option<String>| status.as_deref().map_or(Value::Null, text);
         vec![
             int(number),
@@ -94,8 +94,8 @@ fn switchovers(seen: &Seen<'_>) -> Vec<Row> {
     let Some(runtime) = seen.runtime else { return Vec::new() };
     let journal = runtime.switchovers();
     let journal = lock(&journal);
-    let row = |entry: &Entry| {
-        let Step { server, what, outcome } = &entry.step;
+    let row = |entry: &JournalEntry| {
+        let FailoverStep { server, what, outcome } = &entry.step;
         let (outcome, told) = match outcome {
             Ok(told) => ("OK", told),
             Err(why) => ("FAILED", why),

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use admin::{
     Admin, AdminFault, Applied, ConfigFile, Control, FailedClient, Kill, Mail, Opened, Opening,
-    Rows, Runtime, Service, Source, of_file,
+    OpeningSource, Rows, Runtime, Service, of_file,
 };
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
@@ -44,7 +44,7 @@ impl Dir {
     }
 
     /// An interface over it.
-    pub(crate) fn open(&self, file: Draft, source: Source) -> Interface {
+    pub(crate) fn open(&self, file: Draft, source: OpeningSource) -> Interface {
         Interface::open(GivenFile(file), Some(self.0.clone()), source).expect("it opens")
     }
 }
@@ -177,7 +177,7 @@ impl Interface {
     pub(crate) fn start(variables: &[(&str, &str)]) -> Self {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let variables = variables.iter().map(own).collect();
-        Self::open(GivenFile(Draft { variables, ..Draft::default() }), None, Source::Auto)
+        Self::open(GivenFile(Draft { variables, ..Draft::default() }), None, OpeningSource::Auto)
             .expect("it opens")
     }
 
@@ -185,7 +185,7 @@ impl Interface {
     pub(crate) fn open(
         file: GivenFile,
         dir: Option<PathBuf>,
-        source: Source,
+        source: OpeningSource,
     ) -> Result<Self, AdminFault> {
         let opening = Opening { dir, source, initial: false, reload: false, file: Box::new(file) };
         let Opened { store, snapshot, notes } = opening.open()?;

@@ -19,7 +19,7 @@ pub(super) struct Language(DFA<Vec<u32>>);
 
 /// The answer to whether there is a text of a kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Found {
+pub(super) enum FoundText {
     /// One of the shortest.
     Text(Vec<u8>),
     /// There is none.
@@ -86,9 +86,9 @@ impl Language {
 }
 
 /// A shortest text that is in `all` of some languages and in `none` of others.
-pub(super) fn find_text(all: &[&Language], none: &[&Language]) -> Found {
+pub(super) fn find_text(all: &[&Language], none: &[&Language]) -> FoundText {
     let Some(first) = all.iter().chain(none).map(|language| language.start()).collect() else {
-        return Found::Unknown;
+        return FoundText::Unknown;
     };
     let languages: Vec<&Language> = all.iter().chain(none).copied().collect();
     let bytes = distinct_bytes(&languages);
@@ -99,7 +99,7 @@ pub(super) fn find_text(all: &[&Language], none: &[&Language]) -> Found {
         let mut found =
             languages.iter().zip(&places).map(|(language, place)| language.is_found(*place));
         if found.by_ref().take(all.len()).all(|found| found) && !found.any(|found| found) {
-            return Found::Text(walk.text(at));
+            return FoundText::Text(walk.text(at));
         }
         for byte in &bytes {
             let next: Vec<Place> = languages
@@ -114,11 +114,11 @@ pub(super) fn find_text(all: &[&Language], none: &[&Language]) -> Found {
             }
         }
         if walk.steps.len() > STEPS_MAX {
-            return Found::Unknown;
+            return FoundText::Unknown;
         }
         at += 1;
     }
-    Found::Nothing
+    FoundText::Nothing
 }
 
 /// Where an automaton is; `None` once its pattern was found.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn is_subset(inner: &str, outer: &str) -> bool {
-        find_text(&[&language(inner)], &[&language(outer)]) == Found::Nothing
+        find_text(&[&language(inner)], &[&language(outer)]) == FoundText::Nothing
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn an_example_is_a_shortest_text() {
         let found = find_text(&[&language("^SELECT")], &[&language("^SELECT$")]);
-        assert_eq!(found, Found::Text(b"SELECTa".to_vec()));
+        assert_eq!(found, FoundText::Text(b"SELECTa".to_vec()));
         assert!(language("^SELECT").contains(b"SELECT 1") && !language("^S$").contains(b"SS"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::language::{Found, Language, find_text};
+use super::language::{FoundText, Language, find_text};
 use super::rule::{LintedPattern, text};
 use super::{Findings, Kind, Lint, LintedRule};
 use engine::rows::RuleRow;
@@ -195,7 +195,7 @@ impl Lint<'_> {
         } else {
             none.push(language)
         }
-        find_text(&all, &none) == Found::Nothing
+        find_text(&all, &none) == FoundText::Nothing
     }
 }
 

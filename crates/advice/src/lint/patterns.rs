@@ -1,6 +1,6 @@
 //! What patterns find: nothing, everything, or what digests never hold.
 
-use super::language::{Found, Language, find_text};
+use super::language::{FoundText, Language, find_text};
 use super::rule::{LintedPattern, LintedRule, text};
 use super::shape::Absent;
 use super::spelling;
@@ -53,7 +53,7 @@ fn look_at(
     }
     let (Some(language), Some(statement)) = (&pattern.language, &lint.statement) else { return };
     let absent = if column == "match_digest" { lint.shape.all() } else { Vec::new() };
-    if find_text(&[language, statement], &absent) == Found::Nothing {
+    if find_text(&[language, statement], &absent) == FoundText::Nothing {
         if misspelled.is_none() {
             never(lint, rule, pattern, (language, statement), findings);
         }
@@ -61,7 +61,7 @@ fn look_at(
     }
     let mut none = absent;
     none.push(language);
-    if find_text(&[statement], &none) == Found::Nothing {
+    if find_text(&[statement], &none) == FoundText::Nothing {
         let reason = match rule.negates() {
             false => format!("`{}` is found in every query", pattern.source),
             true => format!(
@@ -82,7 +82,7 @@ fn never(
     (language, statement): (&Language, &Language),
     findings: &mut Findings,
 ) {
-    let finds = |none: &[&Language]| find_text(&[language, statement], none) != Found::Nothing;
+    let finds = |none: &[&Language]| find_text(&[language, statement], none) != FoundText::Nothing;
     let (kind, why, suggestion) = if pattern.column != "match_digest" || !finds(&[]) {
         (Kind::NeverMatches, "in no text".to_owned(), "correct it; `^` begins and `$` ends a text")
     } else {
@@ -169,7 +169,7 @@ fn memo(lint: &Lint<'_>, rule: &LintedRule<'_>, findings: &mut Findings) {
         || !spelling::is_about_structure(pattern)
         || spelling::is_commonplace(pattern.source)
         || findings.has(Kind::AlwaysMatches, rule)
-        || !matches!(find_text(&[language, statement], &lint.shape.all()), Found::Text(_))
+        || !matches!(find_text(&[language, statement], &lint.shape.all()), FoundText::Text(_))
     {
         return;
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::language::{Found, Language, find_text};
+use super::language::{FoundText, Language, find_text};
 use super::rule::{LintedRule, text};
 use super::{Findings, Kind, Lint};
 use engine::ids::HostgroupId;
@@ -220,9 +220,9 @@ impl Lint<'_> {
     /// Whether a rule matches some statement of a form; `None` when that cannot be told.
     fn may_match(&self, rule: &LintedRule<'_>, form: &Language) -> Option<bool> {
         match self.find(rule, &[form])? {
-            Found::Text(_) => Some(true),
-            Found::Nothing => Some(false),
-            Found::Unknown => None,
+            FoundText::Text(_) => Some(true),
+            FoundText::Nothing => Some(false),
+            FoundText::Unknown => None,
         }
     }
 
@@ -230,12 +230,12 @@ impl Lint<'_> {
     fn example(&self, rule: &LintedRule<'_>, forms: &[&Language]) -> Option<Vec<u8>> {
         rule.patterns().next()?;
         match self.find(rule, forms)? {
-            Found::Text(text) => Some(text),
-            Found::Nothing | Found::Unknown => None,
+            FoundText::Text(text) => Some(text),
+            FoundText::Nothing | FoundText::Unknown => None,
         }
     }
 
-    fn find(&self, rule: &LintedRule<'_>, forms: &[&Language]) -> Option<Found> {
+    fn find(&self, rule: &LintedRule<'_>, forms: &[&Language]) -> Option<FoundText> {
         let (mut all, mut none) = (forms.to_vec(), self.shape.all());
         for pattern in rule.patterns() {
             let language = pattern.language.as_ref()?;

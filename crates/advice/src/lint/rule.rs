@@ -3,7 +3,7 @@
 use regex_syntax::ast::Ast;
 use regex_syntax::ast::parse::Parser;
 
-use super::language::{Found, Language, find_text};
+use super::language::{FoundText, Language, find_text};
 use engine::rows::RuleRow;
 use engine::rules::{self, RuleOptions};
 use engine::vars::Vars;
@@ -54,7 +54,7 @@ impl<'a> LintedRule<'a> {
             let meaning = rules::meaning_of_pattern(source, caseless, engine);
             let language = meaning.as_ref().filter(|_| with_languages).and_then(Language::of);
             let example = match language.as_ref().map(|language| find_text(&[language], &[])) {
-                Some(Found::Text(text)) => Some(text),
+                Some(FoundText::Text(text)) => Some(text),
                 _ => None,
             };
             Some(LintedPattern {

@@ -22,13 +22,13 @@ pub(super) enum Absent {
 
 /// What digest texts never hold, as languages.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct DigestShape {
     each: Vec<(Absent, Language)>,
     /// All of them as one.
     all: Option<Language>,
 }
 
-impl Shape {
+impl DigestShape {
     /// What digests never hold under the variables; nothing when there are no digests, or when
     /// they keep comments, which may hold anything.
     pub(super) fn of_digests(vars: &Vars) -> Self {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::shape::Shape;
+use super::shape::DigestShape;
 use super::{Kind, lint};
 use engine::rows::{RuleRow, ServerRow};
 use engine::rules::{DigestRef, RuleInput};
@@ -24,7 +24,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 #[test]
 fn ordinary_digests_have_nothing_that_is_said_to_be_absent() {
     let corpus = include_str!("../../../../testdata/digest.jsonl");
-    let shape = Shape::of_digests(&Vars::default());
+    let shape = DigestShape::of_digests(&Vars::default());
     let mut odd = Vec::new();
     let mut count = 0;
     for line in corpus.lines().filter(|line| line.contains("\"settings\": {}")) {

@@ -6,11 +6,11 @@
 
 use sql::{Effects, Role};
 
-use super::{Asked, Catalog, Known, Naming, key};
+use super::{AskedText, Catalog, Known, Naming, key};
 
 impl Known {
     /// What a text does that makes or changes stored code, beside what it says.
-    pub(super) fn code_made(&self, asked: &Asked<'_>) -> Effects {
+    pub(super) fn code_made(&self, asked: &AskedText<'_>) -> Effects {
         let mut effects = Effects::DEFINES;
         if self.is_read() && self.catalog.has_no_code() {
             return effects;
@@ -61,7 +61,7 @@ mod tests {
         ] {
             let naming = Naming::of(&sql::facts(text.as_bytes()));
             let how = How { modes: Modes::default(), is_utf8: true, naming };
-            let reached = unread.reach(&Asked { text: text.as_bytes(), how }, &none, |_| false);
+            let reached = unread.reach(&AskedText { text: text.as_bytes(), how }, &none, |_| false);
             assert_eq!(reached.known, effects, "{text}");
         }
     }

@@ -43,7 +43,7 @@ pub struct Named {
 
 /// A text whose reach is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct AskedText<'a> {
     /// The text.
     pub text: &'a [u8],
     /// How it is read.

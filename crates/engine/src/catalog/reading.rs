@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use sql::{Effects, Modes, Role};
 
-use super::rows::{CELLS, NoRows, Rows};
+use super::rows::{CELLS, CatalogRows, NoRows};
 use super::{Catalog, Code, Numbered, OF_UNKNOWN_TABLE, key};
 
 /// A question of a reading. All have four columns, and a limit, for sessions may have one that
@@ -62,7 +62,7 @@ impl Part {
 /// What has come of a reading.
 #[derive(Debug, Default)]
 pub struct Reading {
-    rows: Rows,
+    rows: CatalogRows,
     /// Bytes of all answers so far.
     bytes: usize,
     failed: bool,
@@ -138,7 +138,7 @@ impl Reading {
 
     /// The answer to a part is over.
     pub fn next(&mut self) {
-        self.rows = Rows::default();
+        self.rows = CatalogRows::default();
     }
 
     /// Something was not told: what is missing may be anything.

@@ -6,7 +6,7 @@ use wire::reader::Reader;
 
 /// Bytes of a result up to its end, however they are cut.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct CatalogRows {
     /// What has come of a packet that is not whole.
     rest: Vec<u8>,
     /// Packets before the first row; `None` before the first packet.
@@ -21,7 +21,7 @@ pub struct NoRows;
 /// Cells that are looked at.
 pub(super) const CELLS: usize = 4;
 
-impl Rows {
+impl CatalogRows {
     /// Takes bytes; `each` gets the rows that are whole. `eof` tells that a packet ends the
     /// columns, as without `CLIENT_DEPRECATE_EOF`.
     pub fn feed(

@@ -87,7 +87,7 @@ fn reach_where(
     made: &[&[u8]],
 ) -> (Vec<&'static str>, bool) {
     let naming = Naming::of(&sql::facts(text));
-    let asked = Asked { text, how: How { modes: Modes::default(), is_utf8, naming } };
+    let asked = AskedText { text, how: How { modes: Modes::default(), is_utf8, naming } };
     if known.is_behind(definitions) {
         known.catch_up(definitions, known.epoch + 1);
     }
@@ -241,7 +241,8 @@ fn functions_and_procedures_are_called_also_by_views_and_triggers() {
     ] {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
         let how = How { modes: Modes::default(), is_utf8: true, naming };
-        let reached = known.reach(&Asked { text: text.as_bytes(), how }, &definitions, |_| false);
+        let reached =
+            known.reach(&AskedText { text: text.as_bytes(), how }, &definitions, |_| false);
         let effects = reached.known | reached.presumed;
         assert_eq!(effects.intersects(Effects::CALLS_CODE), calls, "{text}");
     }
@@ -336,7 +337,7 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
     for (text, expected, by_digest) in table {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
         let how = How { modes: Modes::default(), is_utf8: true, naming };
-        let asked = super::Asked { text: text.as_bytes(), how };
+        let asked = super::AskedText { text: text.as_bytes(), how };
         assert_eq!(known.insert_id(&asked, &defined(3), true), expected, "{text}");
         assert_eq!(known.insert_id(&asked, &defined(3), false), by_digest, "{text}");
         let not_yet = known.insert_id(&asked, &defined(4), true);

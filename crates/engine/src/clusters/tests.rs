@@ -50,7 +50,7 @@ fn only_active_rows_hold() {
     let expected = Pair { writer: 10, reader: 20, check: Check::ReadOnly };
     assert_eq!(made.pairs, [expected]);
     let members: Vec<_> = made.members.iter().map(|it| (it.kind, it.hostgroups())).collect();
-    assert_eq!(members, [(Kind::Galera, [1, 2, 3, 4])]);
+    assert_eq!(members, [(ClusterKind::Galera, [1, 2, 3, 4])]);
     assert_eq!((made.members[0].max_writers, made.members[0].max_behind), (2, 0));
 }
 

@@ -2,11 +2,11 @@
 
 use wire::collation_table as collation;
 
-use sql::{Assignment, Read, SetStatement, Value, ValueKind};
+use sql::{Assignment, Read, SetStatement, SetValue, ValueKind};
 
 use super::reading::{PLAIN, client_of, is_padded, modes_of};
 use super::settings::{self, Settings};
-use super::tracked_table::{Form, Tracked};
+use super::tracked_table::{Tracked, ValueForm};
 use super::{Charset, LinkState};
 
 /// What became of a state.
@@ -88,7 +88,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn system_variable(&mut self, name: &[u8], value: &Value<'_>) -> Option<()> {
+    fn system_variable(&mut self, name: &[u8], value: &SetValue<'_>) -> Option<()> {
         let lower = name.to_ascii_lowercase();
         // the proxy's own on every connection that is shared
         match lower.as_slice() {
@@ -108,7 +108,7 @@ impl Work<'_> {
             let follows = name == settings::BIG_SELECTS && self.settings.has(settings::JOIN_SIZE);
             // the server's may be another one by now
             let is_told = name != settings::SQL_MODE;
-            let is_what_it_says = form != Some(Form::InvertedFlag) && !follows && is_told;
+            let is_what_it_says = form != Some(ValueForm::InvertedFlag) && !follows && is_told;
             return is_what_it_says.then(|| self.put(name, None))?;
         }
         let mut text = self.resolved(value)?;
@@ -120,11 +120,11 @@ impl Work<'_> {
             }
         }
         match form {
-            Some(Form::Flag | Form::InvertedFlag) => text = flag(text),
-            Some(Form::Isolation) => text = isolation(text),
-            Some(Form::Switches) if text == of_all(name) => return self.put(name, None),
-            Some(Form::Switches) => text = switched(self.settings.get(name), &text)?,
-            Some(Form::Verbatim) | None => {}
+            Some(ValueForm::Flag | ValueForm::InvertedFlag) => text = flag(text),
+            Some(ValueForm::Isolation) => text = isolation(text),
+            Some(ValueForm::Switches) if text == of_all(name) => return self.put(name, None),
+            Some(ValueForm::Switches) => text = switched(self.settings.get(name), &text)?,
+            Some(ValueForm::Verbatim) | None => {}
         }
         // reads ask for the insert id then, which only the connection has
         if name == b"sql_auto_is_null" && text != b"0" {
@@ -144,7 +144,7 @@ impl Work<'_> {
     }
 
     /// One of the character sets alone; they are not what variables of the server give.
-    fn charset_variable(&mut self, name: &[u8], value: &Value<'_>) -> Option<()> {
+    fn charset_variable(&mut self, name: &[u8], value: &SetValue<'_>) -> Option<()> {
         if matches!(value.kind, ValueKind::Default | ValueKind::Expression) {
             return None;
         }
@@ -165,7 +165,7 @@ impl Work<'_> {
         self.put(name, Some(&text))
     }
 
-    fn user_variable(&mut self, name: &[u8], value: &Value<'_>) -> Option<()> {
+    fn user_variable(&mut self, name: &[u8], value: &SetValue<'_>) -> Option<()> {
         let name = [b"@", &*name.to_ascii_lowercase()].concat();
         self.saves = true;
         let text = self.resolved(value);
@@ -203,7 +203,7 @@ impl Work<'_> {
         self.settings.set(name, value).then_some(())
     }
 
-    fn resolved(&self, value: &Value<'_>) -> Option<Vec<u8>> {
+    fn resolved(&self, value: &SetValue<'_>) -> Option<Vec<u8>> {
         value.resolved(&mut |read, out| self.read(read, out).is_some())
     }
 
@@ -225,7 +225,7 @@ impl Work<'_> {
         match (set, read) {
             // what is kept of it is less than its value
             (Some(_), Read::Session(_))
-                if tracked.is_some_and(|tracked| tracked.form == Form::Switches) =>
+                if tracked.is_some_and(|tracked| tracked.form == ValueForm::Switches) =>
             {
                 return None;
             }
@@ -275,7 +275,7 @@ fn is_insert_id(name: &[u8]) -> bool {
 }
 
 /// Whether no server that knows the variable refuses the value, and others are not told of it.
-fn is_skipped_where_unknown(name: &[u8], value: &Value<'_>) -> bool {
+fn is_skipped_where_unknown(name: &[u8], value: &SetValue<'_>) -> bool {
     let is = |word: &str| value.raw.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
     let words = ["OFF", "OWN_GTID", "ALL_GTIDS", "'OFF'", "'OWN_GTID'", "'ALL_GTIDS'"];
     name.eq_ignore_ascii_case(b"session_track_gtids") && words.into_iter().any(is)

@@ -9,7 +9,7 @@ use super::Charset;
 
 /// The collations that servers know by their ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct KnownCollations {
     server: Server,
     /// What clients get whose id is not known.
     default: Charset,
@@ -25,7 +25,7 @@ enum Server {
 
 type Version = (u32, u32, u32);
 
-impl Known {
+impl KnownCollations {
     /// With no server to ask: all that any server knows.
     pub const ANY: Self = Self { server: Server::Untold, default: Charset::Named("utf8mb4") };
 
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn an_id_that_a_server_does_not_know_means_its_default() {
-        let maria = |version: &[u8]| Known::told(version, true, 8);
-        let mysql = |version: &[u8]| Known::told(version, false, 8);
+        let maria = |version: &[u8]| KnownCollations::told(version, true, 8);
+        let mysql = |version: &[u8]| KnownCollations::told(version, false, 8);
         let (old, new) = (maria(b"5.5.5-10.11.19-MariaDB"), maria(b"11.4.5-MariaDB-log"));
         let (five, eight) = (mysql(b"5.7.44-log"), mysql(b"8.0.36"));
         for (server, ids) in [
@@ -147,21 +147,24 @@ mod tests {
             (new, [LATIN1, itself(255), itself(308), itself(608), itself(2308)]),
             (five, [itself(250), LATIN1, LATIN1, LATIN1, LATIN1]),
             (eight, [itself(250), itself(255), itself(308), LATIN1, LATIN1]),
-            (Known::ANY, [itself(250), itself(255), itself(308), itself(608), itself(2308)]),
+            (
+                KnownCollations::ANY,
+                [itself(250), itself(255), itself(308), itself(608), itself(2308)],
+            ),
         ] {
             let found = [250, 255, 308, 608, 2308].map(|id| server.of_client(id));
             assert_eq!(found, ids, "{server:?}");
             assert_eq!(server.of_client(45), itself(45));
         }
         assert_eq!([0, 100, 1273, 9999].map(|id| old.of_client(id)), [LATIN1; 4]);
-        assert_eq!([0, 100, 1273, 9999].map(|id| Known::ANY.of_client(id)), [UTF8MB4; 4]);
-        let late = Known::told(b"11.8.2-MariaDB", true, 0);
+        assert_eq!([0, 100, 1273, 9999].map(|id| KnownCollations::ANY.of_client(id)), [UTF8MB4; 4]);
+        let late = KnownCollations::told(b"11.8.2-MariaDB", true, 0);
         assert_eq!(late.of_client(9999), UTF8MB4, "its own is 2304");
     }
 
     #[test]
     fn no_client_has_a_character_set_that_servers_cannot_read() {
-        let server = Known::told(b"5.5.5-10.11.19-MariaDB", true, 8);
+        let server = KnownCollations::told(b"5.5.5-10.11.19-MariaDB", true, 8);
         for (id, name) in [(17, "filename"), (35, "ucs2"), (54, "utf16"), (56, "utf16le")] {
             assert_eq!(server.of_client(id), Err(name));
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sql::{HighBytes, Modes};
 
 use super::reading::{PLAIN, client_of, modes_of, named_by};
-use super::tracked_table::{Form, Place, Tracked};
+use super::tracked_table::{Tracked, ValueForm, VariablePlace};
 
 /// A variable that was set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -244,28 +244,28 @@ impl Difference<'_> {
         let (name, value) = (String::from_utf8_lossy(self.name), self.value);
         let comma = if text.ends_with(' ') { "" } else { ", " };
         let tracked = Tracked::find(self.name);
-        let place = tracked.map_or(Place::Both, |tracked| tracked.place);
+        let place = tracked.map_or(VariablePlace::Both, |tracked| tracked.place);
         let value = match (value, tracked.map(|tracked| tracked.form)) {
             (Some(value), _) => String::from_utf8_lossy(value),
             // as near to a variable that never was as one comes
             (None, _) if name.starts_with('@') => format!("_binary'',{name}=NULL").into(),
             // whatever this server begins with
             (None, _) if self.name == SQL_MODE => PLAIN.into(),
-            (None, Some(Form::InvertedFlag)) => format!("@@global.{name}").into(),
+            (None, Some(ValueForm::InvertedFlag)) => format!("@@global.{name}").into(),
             (None, _) => "DEFAULT".into(),
         };
         *text += &match place {
-            Place::Both => format!("{comma}{name}={value}"),
-            Place::Renamed(mysql, mariadb) => {
+            VariablePlace::Both => format!("{comma}{name}={value}"),
+            VariablePlace::Renamed(mysql, mariadb) => {
                 format!("{comma}/*!50720 {mysql}*//*M! {mariadb}*/={value}")
             }
             // the list must not begin with what is nothing to some servers
-            Place::MySql | Place::MariaDb if comma.is_empty() => {
+            VariablePlace::MySql | VariablePlace::MariaDb if comma.is_empty() => {
                 *text += "@tidegate=NULL";
                 return self.write(text);
             }
-            Place::MySql => format!("/*!50720 , {name}={value}*/"),
-            Place::MariaDb => format!("/*M! , {name}={value}*/"),
+            VariablePlace::MySql => format!("/*!50720 , {name}={value}*/"),
+            VariablePlace::MariaDb => format!("/*M! , {name}={value}*/"),
         };
     }
 }

@@ -5,7 +5,7 @@
 
 /// Where a variable is known, and by which name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum VariablePlace {
     /// By this name everywhere.
     Both,
     /// MySQL only; other servers are not asked to set it.
@@ -18,7 +18,7 @@ pub(super) enum Place {
 
 /// How values are made one that mean the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// As written.
     Verbatim,
     /// `0` and `OFF` are one, `1` and `ON` are one.
@@ -36,8 +36,8 @@ pub(super) enum Form {
 pub(super) struct Tracked {
     /// The name that it is kept by.
     pub name: &'static str,
-    pub place: Place,
-    pub form: Form,
+    pub place: VariablePlace,
+    pub form: ValueForm,
     /// One of the character sets that `SET NAMES` sets.
     pub of_charset: bool,
 }
@@ -47,21 +47,21 @@ impl Tracked {
     pub(super) fn find(name: &[u8]) -> Option<&'static Self> {
         TABLE.iter().find(|tracked| {
             tracked.name.as_bytes() == name
-                || matches!(tracked.place, Place::Renamed(_, other) if other.as_bytes() == name)
+                || matches!(tracked.place, Renamed(_, other) if other.as_bytes() == name)
         })
     }
 }
 
-const fn row(name: &'static str, place: Place, form: Form) -> Tracked {
+const fn row(name: &'static str, place: VariablePlace, form: ValueForm) -> Tracked {
     Tracked { name, place, form, of_charset: false }
 }
 
 const fn charset(name: &'static str) -> Tracked {
-    Tracked { of_charset: true, ..row(name, Place::Both, Form::Verbatim) }
+    Tracked { of_charset: true, ..row(name, VariablePlace::Both, ValueForm::Verbatim) }
 }
 
-use Form::{Flag, InvertedFlag, Isolation, Switches, Verbatim};
-use Place::{Both, MariaDb, MySql, Renamed};
+use ValueForm::{Flag, InvertedFlag, Isolation, Switches, Verbatim};
+use VariablePlace::{Both, MariaDb, MySql, Renamed};
 
 const TABLE: &[Tracked] = &[
     charset("character_set_client"),

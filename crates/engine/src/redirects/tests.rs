@@ -25,8 +25,11 @@ impl Stage {
     }
 
     fn hear_as(&mut self, account: &str, url: Option<&[u8]>) -> Heard {
-        let login =
-            Login { server: &self.server, account: &Arc::from(account), now_us: self.now_us };
+        let login = RedirectLogin {
+            server: &self.server,
+            account: &Arc::from(account),
+            now_us: self.now_us,
+        };
         self.redirects.hear(login, url, TTL_US)
     }
 
@@ -35,8 +38,11 @@ impl Stage {
     }
 
     fn via_as(&mut self, account: &str) -> Option<Via> {
-        let login =
-            Login { server: &self.server, account: &Arc::from(account), now_us: self.now_us };
+        let login = RedirectLogin {
+            server: &self.server,
+            account: &Arc::from(account),
+            now_us: self.now_us,
+        };
         self.redirects.via(login)
     }
 

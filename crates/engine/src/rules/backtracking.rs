@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use pcre2::bytes::{CaptureLocations, Regex, RegexBuilder};
 
-use super::dialect::Refusal;
+use super::dialect::PatternRefusal;
 use super::pattern::Options;
 use super::spelling::Spelled;
 
@@ -22,7 +22,7 @@ pub(super) struct Backtracking {
 pub(super) struct LimitReached;
 
 impl Backtracking {
-    pub(super) fn compile(pattern: &str, options: Options) -> Result<Self, Refusal> {
+    pub(super) fn compile(pattern: &str, options: Options) -> Result<Self, PatternRefusal> {
         let spelled = Spelled::for_backtracking(pattern);
         let mut builder = RegexBuilder::new();
         builder.caseless(options.caseless);
@@ -33,7 +33,7 @@ impl Backtracking {
             let reason = shown.split_once(&format!("at offset {offset}: "));
             let reason = reason.map_or(shown.as_str(), |(_, reason)| reason);
             let place = spelled.origin(offset.saturating_sub(LIMITS.len()));
-            Refusal::at_byte(pattern, place, reason)
+            PatternRefusal::at_byte(pattern, place, reason)
         })
     }
 

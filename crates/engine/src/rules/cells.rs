@@ -6,9 +6,9 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::RuleRow;
 
-use super::dialect::Refusal;
+use super::dialect::PatternRefusal;
 use super::pattern::Options;
-use super::patterns::{Known, Patterns};
+use super::patterns::{KnownPattern, Patterns};
 
 /// One row while it is compiled; faults are collected.
 pub(super) struct Cells<'a, 'b> {
@@ -43,7 +43,11 @@ impl<'a, 'b> Cells<'a, 'b> {
     }
 
     /// A pattern of the row, taken over from before where it was there.
-    pub(super) fn pattern(&mut self, text: &str, options: Options) -> Result<Known, Refusal> {
+    pub(super) fn pattern(
+        &mut self,
+        text: &str,
+        options: Options,
+    ) -> Result<KnownPattern, PatternRefusal> {
         self.found.patterns.find(self.found.before, text, options)
     }
 

@@ -11,7 +11,7 @@ use super::backtracking::LimitReached;
 use super::cells::{Cells, bytes, text};
 use super::observe::Condition;
 use super::pattern::{Options, Pattern, PatternScratch};
-use super::patterns::Known;
+use super::patterns::KnownPattern;
 use super::{Engine, RuleInput};
 use crate::json;
 
@@ -221,7 +221,7 @@ fn pattern(
 ) -> Option<Arc<Pattern>> {
     let text = text(cell).filter(|_| cells.is_active())?;
     match cells.pattern(text, options) {
-        Ok(Known { pattern, slow }) => {
+        Ok(KnownPattern { pattern, slow }) => {
             if let Some(why) = slow {
                 cells.slow(column, &why.to_string());
             }

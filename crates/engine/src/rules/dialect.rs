@@ -15,7 +15,7 @@ use super::spelling::{NEWLINE_GROUP, Spelled};
 
 /// Why a pattern cannot be used, or not by the linear-time engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Refusal {
+pub(super) struct PatternRefusal {
     pattern: String,
     /// Place of the offending character, from 0; `None` when the whole pattern is at fault.
     offset: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Refusal {
     about_engine: bool,
 }
 
-impl Refusal {
+impl PatternRefusal {
     pub(super) fn of_all(pattern: &str, reason: impl Into<String>) -> Self {
         Self { pattern: pattern.into(), offset: None, reason: reason.into(), about_engine: false }
     }
@@ -47,7 +47,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PatternRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.pattern)?;
         if let Some(offset) = self.offset {
@@ -58,7 +58,7 @@ impl fmt::Display for Refusal {
 }
 
 /// A pattern that was read.
-pub(super) struct Reading {
+pub(super) struct ReadPattern {
     /// What it means to the linear-time engine.
     pub(super) meaning: Hir,
     /// Places of the groups that the operator wrote among those of the meaning; the first is the
@@ -69,7 +69,7 @@ pub(super) struct Reading {
 }
 
 /// What a pattern means.
-pub(super) fn read(pattern: &str, options: Options) -> Result<Reading, Refusal> {
+pub(super) fn read(pattern: &str, options: Options) -> Result<ReadPattern, PatternRefusal> {
     let spelled = Spelled::for_linear(pattern, options.engine);
     let dialect = Dialect { pattern, spelled: &spelled, options };
     let tree = dialect.parse(&spelled.text)?;
@@ -77,7 +77,7 @@ pub(super) fn read(pattern: &str, options: Options) -> Result<Reading, Refusal> 
     let meaning = dialect.translate(&spelled.text, &tree)?;
     let survey = Survey { dialect: &dialect, rewrites: Vec::new() };
     let Some(rewritten) = ast::visit(&tree, survey)? else { return Ok(reading(meaning)) };
-    let whole = |refusal: Refusal| Refusal { offset: None, ..refusal };
+    let whole = |refusal: PatternRefusal| PatternRefusal { offset: None, ..refusal };
     let tree = dialect.parse(&rewritten).map_err(whole)?;
     Ok(reading(dialect.translate(&rewritten, &tree).map_err(whole)?))
 }
@@ -90,7 +90,7 @@ struct Dialect<'a> {
 }
 
 impl Dialect<'_> {
-    fn parse(&self, text: &str) -> Result<Ast, Refusal> {
+    fn parse(&self, text: &str) -> Result<Ast, PatternRefusal> {
         ast::parse::Parser::new().parse(text).map_err(|error| {
             let refusal = self.at(error.span(), &reason(error.kind()));
             match error.kind() {
@@ -101,7 +101,7 @@ impl Dialect<'_> {
         })
     }
 
-    fn translate(&self, text: &str, tree: &Ast) -> Result<Hir, Refusal> {
+    fn translate(&self, text: &str, tree: &Ast) -> Result<Hir, PatternRefusal> {
         regex_syntax::hir::translate::TranslatorBuilder::new()
             .unicode(false)
             .utf8(false)
@@ -111,8 +111,8 @@ impl Dialect<'_> {
             .map_err(|error| self.at(error.span(), &error.kind().to_string()).for_engine())
     }
 
-    fn at(&self, span: &Span, reason: &str) -> Refusal {
-        Refusal::at_byte(self.pattern, self.spelled.origin(span.start.offset), reason)
+    fn at(&self, span: &Span, reason: &str) -> PatternRefusal {
+        PatternRefusal::at_byte(self.pattern, self.spelled.origin(span.start.offset), reason)
     }
 
     fn is_pcre(&self) -> bool {
@@ -121,12 +121,12 @@ impl Dialect<'_> {
 }
 
 /// Tells the groups of a meaning apart.
-fn reading(meaning: Hir) -> Reading {
+fn reading(meaning: Hir) -> ReadPattern {
     let mut newlines = Vec::new();
     find_newlines(&meaning, &mut newlines);
     let count = meaning.properties().explicit_captures_len();
     let groups = (0..=count).filter(|group| !newlines.contains(group)).collect();
-    Reading { meaning, groups, newlines: newlines.into() }
+    ReadPattern { meaning, groups, newlines: newlines.into() }
 }
 
 fn find_newlines(meaning: &Hir, found: &mut Vec<usize>) {
@@ -163,11 +163,11 @@ struct Survey<'a> {
 }
 
 impl Survey<'_> {
-    fn refuse(&self, span: &Span, reason: &str) -> Result<(), Refusal> {
+    fn refuse(&self, span: &Span, reason: &str) -> Result<(), PatternRefusal> {
         Err(self.dialect.at(span, reason).for_engine())
     }
 
-    fn look_at_flags(&self, flags: &ast::Flags) -> Result<(), Refusal> {
+    fn look_at_flags(&self, flags: &ast::Flags) -> Result<(), PatternRefusal> {
         let foreign = flags.items.iter().find(|item| match item.kind {
             FlagsItemKind::Flag(Flag::MultiLine) => self.dialect.is_pcre(),
             FlagsItemKind::Flag(Flag::Unicode | Flag::CRLF | Flag::IgnoreWhitespace) => true,
@@ -179,7 +179,7 @@ impl Survey<'_> {
         }
     }
 
-    fn look_at_literal(&self, literal: &ast::Literal) -> Result<(), Refusal> {
+    fn look_at_literal(&self, literal: &ast::Literal) -> Result<(), PatternRefusal> {
         use ast::{HexLiteralKind, LiteralKind, SpecialLiteralKind};
         match literal.kind {
             LiteralKind::Special(SpecialLiteralKind::VerticalTab) if self.dialect.is_pcre() => {
@@ -196,9 +196,9 @@ impl Survey<'_> {
 
 impl ast::Visitor for Survey<'_> {
     type Output = Option<String>;
-    type Err = Refusal;
+    type Err = PatternRefusal;
 
-    fn finish(mut self) -> Result<Option<String>, Refusal> {
+    fn finish(mut self) -> Result<Option<String>, PatternRefusal> {
         self.rewrites.sort_by_key(|(span, _)| span.start.offset);
         let pattern = &self.dialect.spelled.text;
         let mut out = String::with_capacity(pattern.len() + 16);
@@ -212,7 +212,7 @@ impl ast::Visitor for Survey<'_> {
         Ok((!self.rewrites.is_empty()).then_some(out))
     }
 
-    fn visit_pre(&mut self, ast: &Ast) -> Result<(), Refusal> {
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), PatternRefusal> {
         match ast {
             Ast::Assertion(assertion) => {
                 let text = match assertion.kind {
@@ -248,7 +248,7 @@ impl ast::Visitor for Survey<'_> {
         }
     }
 
-    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Refusal> {
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), PatternRefusal> {
         match item {
             ClassSetItem::Bracketed(class) => {
                 self.refuse(&class.span, r"a `[` within a class must be written `\[`")
@@ -261,7 +261,7 @@ impl ast::Visitor for Survey<'_> {
     fn visit_class_set_binary_op_pre(
         &mut self,
         operation: &ClassSetBinaryOp,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), PatternRefusal> {
         self.refuse(&operation.span, "`--` within a class must be escaped")
     }
 }

@@ -62,7 +62,7 @@ impl Memo {
     }
 
     /// The slot of a key, if it is there.
-    pub(super) fn find(&mut self, key: &Key) -> Option<usize> {
+    pub(super) fn find(&mut self, key: &MemoKey) -> Option<usize> {
         let ways = self.ways(key.hash);
         let start = ways.start;
         let slots = self.slots.get_mut(ways)?;
@@ -80,7 +80,7 @@ impl Memo {
     }
 
     /// Remembers what was found out about a key that is not there.
-    pub(super) fn insert(&mut self, key: &Key, known: Known) -> Option<&Known> {
+    pub(super) fn insert(&mut self, key: &MemoKey, known: Known) -> Option<&Known> {
         if self.entries * 4 >= self.slots.len() * 3 {
             self.grow();
         }
@@ -180,12 +180,12 @@ impl Memo {
 /// A key while it is made: what rules may ask for, of what is the same for all queries of a digest
 /// and client.
 #[derive(Debug, Default)]
-pub(super) struct Key {
+pub(super) struct MemoKey {
     pub(super) bytes: Vec<u8>,
     pub(super) hash: u64,
 }
 
-impl Key {
+impl MemoKey {
     pub(super) fn begin(&mut self, flag: u32, port: u16) {
         self.bytes.clear();
         self.bytes.extend_from_slice(&flag.to_le_bytes());
@@ -231,11 +231,11 @@ const ENTRY_BYTES_USUAL: usize = 256;
 mod tests {
     use super::*;
 
-    fn key(hash: u64, bytes: &[u8]) -> Key {
-        Key { bytes: bytes.to_vec(), hash }
+    fn key(hash: u64, bytes: &[u8]) -> MemoKey {
+        MemoKey { bytes: bytes.to_vec(), hash }
     }
 
-    fn numbered(number: u64) -> Key {
+    fn numbered(number: u64) -> MemoKey {
         key(number.wrapping_mul(0x2545_f491_4f6c_dd1d), &number.to_le_bytes())
     }
 
@@ -243,7 +243,7 @@ mod tests {
         Known::Places(vec![place; count].into())
     }
 
-    fn places(memo: &mut Memo, key: &Key) -> Option<Vec<u32>> {
+    fn places(memo: &mut Memo, key: &MemoKey) -> Option<Vec<u32>> {
         let slot = memo.find(key)?;
         match memo.known(slot) {
             Some(Known::Places(places)) => Some(places.to_vec()),

@@ -13,7 +13,7 @@ use regex_automata::util::captures::Captures;
 
 use super::Engine;
 use super::backtracking::{Backtracking, LimitReached};
-use super::dialect::{self, Reading, Refusal};
+use super::dialect::{self, PatternRefusal, ReadPattern};
 use super::literals::Requirement;
 use super::prefilter::{self, Prefilter};
 use super::replace::Replacement;
@@ -83,7 +83,7 @@ impl Pattern {
     pub(super) fn compile(
         text: &str,
         options: Options,
-    ) -> Result<(Self, Option<Refusal>), Refusal> {
+    ) -> Result<(Self, Option<PatternRefusal>), PatternRefusal> {
         let refusal = match Self::linear(text, options) {
             Ok(pattern) => return Ok((pattern, None)),
             Err(refusal) if options.engine == Engine::Re2 => return Err(refusal),
@@ -104,8 +104,8 @@ impl Pattern {
         }
     }
 
-    fn linear(text: &str, options: Options) -> Result<Self, Refusal> {
-        let Reading { meaning, groups, newlines } = dialect::read(text, options)?;
+    fn linear(text: &str, options: Options) -> Result<Self, PatternRefusal> {
+        let ReadPattern { meaning, groups, newlines } = dialect::read(text, options)?;
         let (prefilter, literal) = Prefilter::of(&meaning);
         let requirements = prefilter::requirements(&meaning).into();
         let search = if literal && !options.replaces {
@@ -115,9 +115,9 @@ impl Pattern {
             let regex = regex.map_err(|error| match error.size_limit() {
                 Some(limit) => {
                     let reason = format!("its compiled form needs more than {limit} bytes");
-                    Refusal::of_all(text, reason)
+                    PatternRefusal::of_all(text, reason)
                 }
-                None => Refusal::of_all(text, error.to_string()),
+                None => PatternRefusal::of_all(text, error.to_string()),
             })?;
             Search::Linear(Linear { regex, groups, newlines })
         };

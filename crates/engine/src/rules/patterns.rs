@@ -4,18 +4,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::dialect::Refusal;
+use super::dialect::PatternRefusal;
 use super::pattern::{Options, Pattern};
 
 /// Each pattern of a set once.
 #[derive(Debug, Default)]
-pub(super) struct Patterns(HashMap<Options, HashMap<Box<str>, Known>>);
+pub(super) struct Patterns(HashMap<Options, HashMap<Box<str>, KnownPattern>>);
 
 /// A pattern, and why it has to backtrack, when it has.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownPattern {
     pub(super) pattern: Arc<Pattern>,
-    pub(super) slow: Option<Arc<Refusal>>,
+    pub(super) slow: Option<Arc<PatternRefusal>>,
 }
 
 impl Patterns {
@@ -25,7 +25,7 @@ impl Patterns {
         before: Option<&Self>,
         text: &str,
         options: Options,
-    ) -> Result<Known, Refusal> {
+    ) -> Result<KnownPattern, PatternRefusal> {
         if let Some(known) = self.get(text, options) {
             return Ok(known.clone());
         }
@@ -33,14 +33,14 @@ impl Patterns {
             Some(known) => known.clone(),
             None => {
                 let (pattern, slow) = Pattern::compile(text, options)?;
-                Known { pattern: Arc::new(pattern), slow: slow.map(Arc::new) }
+                KnownPattern { pattern: Arc::new(pattern), slow: slow.map(Arc::new) }
             }
         };
         self.0.entry(options).or_default().insert(text.into(), known.clone());
         Ok(known)
     }
 
-    fn get(&self, text: &str, options: Options) -> Option<&Known> {
+    fn get(&self, text: &str, options: Options) -> Option<&KnownPattern> {
         self.0.get(&options)?.get(text)
     }
 }

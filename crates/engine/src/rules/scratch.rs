@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Compiled;
 use super::bits::Bits;
-use super::memo::{Key, Memo};
+use super::memo::{Memo, MemoKey};
 use super::pattern::PatternScratch;
 
 /// One worker's memory for a [`super::RuleSet`], and how often each rule matched.
@@ -16,7 +16,7 @@ pub struct RuleScratch {
     set: Arc<Compiled>,
     pub(super) work: Work,
     pub(super) memo: Memo,
-    pub(super) key: Key,
+    pub(super) key: MemoKey,
     pub(super) places: Bits,
 }
 
@@ -46,7 +46,7 @@ impl RuleScratch {
                 ..Work::default()
             },
             memo: Memo::new(MEMO_BYTES_MAX),
-            key: Key::default(),
+            key: MemoKey::default(),
             places: Bits::default(),
         }
     }

@@ -4,14 +4,14 @@
 use sql::Omitted;
 
 use super::bits::Bits;
-use super::memo::{Key, Known};
+use super::memo::{Known, MemoKey};
 use super::scratch::Work;
 use super::verdict::RuleVerdict;
 use super::{Compiled, RuleInput};
 
 /// Columns that any rule of a set asks for: what a query is remembered by.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct AskedColumns {
     username: bool,
     schemaname: bool,
     client_addr: bool,
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     server_name: bool,
 }
 
-impl Asked {
+impl AskedColumns {
     pub(super) fn of(rules: &[super::Rule]) -> Self {
         let any =
             |asks: fn(&super::Conditions) -> bool| rules.iter().any(|rule| asks(&rule.conditions));
@@ -35,7 +35,7 @@ impl Asked {
     }
 
     /// The key of a query.
-    pub(super) fn key_of(&self, input: &RuleInput<'_>, key: &mut Key) {
+    pub(super) fn key_of(&self, input: &RuleInput<'_>, key: &mut MemoKey) {
         key.begin(input.flag_in, if self.proxy_port { input.proxy_port } else { 0 });
         for (asked, part) in [
             (self.username, input.username),

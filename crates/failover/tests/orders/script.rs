@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use failover::{Account, Clients, Former, Hooks, Identity, Order, Servers, Step};
+use failover::{Clients, FailoverStep, Former, Hooks, Identity, Order, ServerAccount, Servers};
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
@@ -17,7 +17,7 @@ pub(crate) struct Script {
     /// What is asked, and of whom, but for questions about how they stand.
     pub(crate) told: Vec<String>,
     pub(crate) in_use: u64,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<FailoverStep>,
     pub(crate) held: bool,
     /// Primaries that were replaced, and those that follow again.
     pub(crate) deposed: Vec<i64>,
@@ -284,7 +284,7 @@ impl Clients for Side<'_> {
         Duration::from_secs(1)
     }
 
-    fn note(&mut self, step: Step) {
+    fn note(&mut self, step: FailoverStep) {
         self.0.borrow_mut().steps.push(step);
     }
 }
@@ -303,7 +303,7 @@ pub(crate) fn order() -> Order {
         others: vec![at(FAR), at(NEAR)],
         target: None,
         left_out: BTreeMap::new(),
-        replication: Account { user: "repl".into(), password: "se'cret\\".into() },
+        replication: ServerAccount { user: "repl".into(), password: "se'cret\\".into() },
         limit: Duration::from_secs(8),
         dry: false,
     }

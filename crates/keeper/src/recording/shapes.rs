@@ -1,6 +1,6 @@
 //! How what a keeper knows and is told is written, type by type.
 
-use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::clusters::{AlsoRead, Aurora, Check, Cluster, ClusterKind, Clusters, Pair};
 use engine::hostgroups::SeveralWriters;
 use engine::rows::{Cell, Column, Row, ServerRow};
 use engine::topology::{Placed, Stand};
@@ -11,7 +11,7 @@ use crate::Keeper;
 use crate::aurora::{AuroraAnswer, AuroraInstance};
 use crate::cluster::{GaleraAnswer, GroupAnswer, Verdict};
 use crate::contest::Because;
-use crate::placement::Role;
+use crate::placement::PlacementRole;
 use crate::report::{Endpoint, Failure, GtidAnswer, Lag, Seen};
 use crate::wanted::{Limits, Wanted};
 
@@ -68,7 +68,7 @@ recorded!(Placed { row, stand });
 named!(Check { ReadOnly, InnodbReadOnly, SuperReadOnly, Both, Either });
 named!(SeveralWriters { All, NewestGtid, None });
 named!(Because { Alone, Before, Newest, Typed, First, Diverged, Unknown, Forbidden });
-named!(Kind { Group, Galera });
+named!(ClusterKind { Group, Galera });
 named!(AlsoRead { Nobody, Writers, Backups });
 named!(Verdict { Offline, Leaving, Reader, Writer });
 
@@ -195,7 +195,7 @@ impl Recorded for Stand {
     }
 }
 
-impl Recorded for Role {
+impl Recorded for PlacementRole {
     fn write(&self) -> Value {
         match self {
             Self::AsTyped => "as_typed".into(),

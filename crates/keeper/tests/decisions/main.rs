@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::clusters::{AlsoRead, Aurora, Check, Cluster, ClusterKind, Clusters, Pair};
 use engine::hostgroups::SeveralWriters;
 use engine::rows::{AuroraRow, GroupReplicationRow, HostgroupRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::Placed;
 use keeper::{
-    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, GtidAnswer,
-    Keeper, KeeperInput, Lag, Report, Seen, Wanted,
+    AuroraAnswer, AuroraInstance, Endpoint, Failure, GaleraAnswer, GroupAnswer, GtidAnswer, Keeper,
+    KeeperInput, Lag, Report, Seen, StatusChange, Wanted,
 };
 
 mod recordings;
@@ -18,15 +18,15 @@ mod recordings;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Has {
     Pair,
-    Members(Kind),
+    Members(ClusterKind),
     Aurora,
 }
 
 /// The cases of each kind.
 const CASES: [(Has, &str, usize); 4] = [
     (Has::Pair, include_str!("replication.txt"), 80),
-    (Has::Members(Kind::Group), include_str!("group.txt"), 40),
-    (Has::Members(Kind::Galera), include_str!("galera.txt"), 40),
+    (Has::Members(ClusterKind::Group), include_str!("group.txt"), 40),
+    (Has::Members(ClusterKind::Galera), include_str!("galera.txt"), 40),
     (Has::Aurora, include_str!("aurora.txt"), 40),
 ];
 
@@ -176,8 +176,8 @@ fn seen(kind: Has, check: &str, at_us: u64) -> Seen {
         return Seen::Lag(hostgroup, outcome(rest, lag));
     }
     match kind {
-        Has::Members(Kind::Group) => Seen::Group(outcome(check, group)),
-        Has::Members(Kind::Galera) => Seen::Galera(outcome(check, galera)),
+        Has::Members(ClusterKind::Group) => Seen::Group(outcome(check, group)),
+        Has::Members(ClusterKind::Galera) => Seen::Galera(outcome(check, galera)),
         Has::Aurora => Seen::Aurora(10, outcome(check, aurora)),
         Has::Pair if check.starts_with("rds") => Seen::Rds(outcome(&check[3..], rds)),
         Has::Pair if check.starts_with("gtid") => {
@@ -238,17 +238,17 @@ impl Play {
         play
     }
 
-    fn load(&mut self) -> Vec<Event> {
+    fn load(&mut self) -> Vec<StatusChange> {
         self.tell(KeeperInput::Adopt { at_us: self.at_us, wanted: self.wanted.clone() })
     }
 
-    fn tell(&mut self, input: KeeperInput) -> Vec<Event> {
+    fn tell(&mut self, input: KeeperInput) -> Vec<StatusChange> {
         let events = self.keeper.take(&input);
         self.recording += &keeper::line(&input, Some(&events));
         events
     }
 
-    fn step(&mut self, step: &str) -> Vec<Event> {
+    fn step(&mut self, step: &str) -> Vec<StatusChange> {
         self.at_us += 1;
         if let Some(typed) = step.strip_prefix("LOAD ") {
             self.wanted.servers = rows(typed);
@@ -373,9 +373,9 @@ fn each_row_of_a_server_tells_who_has_become_the_writer() {
 }
 
 /// Events as hostgroup, server, status before and after, and why.
-fn events_told(events: &[Event]) -> Vec<String> {
+fn events_told(events: &[StatusChange]) -> Vec<String> {
     let status = |status: &Option<String>| status.clone().unwrap_or("-".into());
-    let tell = |event: &Event| {
+    let tell = |event: &StatusChange| {
         let (from, to) = (status(&event.from), status(&event.to));
         format!("{} {} {from} {to} {}", event.hostgroup, event.server, event.reason)
     };
@@ -416,7 +416,7 @@ fn servers_that_are_found_have_the_defaults_of_their_hostgroup() {
         ..Draft::default()
     };
     let snapshot = Snapshot::compile(&draft).expect("valid");
-    let mut play = Play::new(Has::Members(Kind::Group), "10:a");
+    let mut play = Play::new(Has::Members(ClusterKind::Group), "10:a");
     play.wanted = Wanted::of(&snapshot);
     play.load();
     play.step("a w+a+b");

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::clusters::{AlsoRead, Aurora, Check, Cluster, ClusterKind, Clusters, Pair};
 use engine::rows::ServerRow;
 use engine::topology::Stand;
 use keeper::{
@@ -197,16 +197,16 @@ fn whatever_is_reported_servers_are_where_their_answers_put_them() {
 const SAYINGS: [Option<(bool, bool)>; 4] =
     [Some((true, false)), Some((true, true)), Some((false, false)), None];
 
-fn said(kind: Kind, saying: Option<(bool, bool)>) -> Seen {
+fn said(kind: ClusterKind, saying: Option<(bool, bool)>) -> Seen {
     let failed = Failure::NoAnswer;
     match kind {
-        Kind::Group => Seen::Group(match saying {
+        ClusterKind::Group => Seen::Group(match saying {
             Some((is_viable, read_only)) => {
                 Ok(GroupAnswer { is_viable, read_only, ..GroupAnswer::default() })
             }
             None => Err(failed),
         }),
-        Kind::Galera => Seen::Galera(match saying {
+        ClusterKind::Galera => Seen::Galera(match saying {
             Some((is_viable, read_only)) => Ok(GaleraAnswer {
                 is_primary: true,
                 local_state: 4,
@@ -242,7 +242,7 @@ fn check_cluster(keeper: &Keeper, cluster: &Cluster, last: &[Option<Option<(bool
 fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can() {
     type Last = [Option<Option<(bool, bool)>>; 3];
     let mut states = 0;
-    let all = [Kind::Group, Kind::Galera].into_iter().flat_map(|kind| {
+    let all = [ClusterKind::Group, ClusterKind::Galera].into_iter().flat_map(|kind| {
         [AlsoRead::Nobody, AlsoRead::Writers, AlsoRead::Backups].map(|also| (kind, also))
     });
     for (kind, also_read) in all {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use keeper::{AuroraAnswer, AuroraInstance, Endpoint};
 
-use crate::answer::{Answer, Unanswered};
+use crate::answer::{ServerAnswer, Unanswered};
 
 /// What a server of Aurora said of one of its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ const TEXT_CHARS: usize = 64;
 
 /// Reads [`REPLICAS`]: each server once, by its latest row. Rows that are old or have no lag say
 /// nothing; a name that is none makes all of it unbelievable.
-pub(super) fn replicas(answer: &Answer) -> Result<Vec<ReplicaStatus>, Unanswered> {
+pub(super) fn replicas(answer: &ServerAnswer) -> Result<Vec<ReplicaStatus>, Unanswered> {
     if !["SERVER_ID", "SESSION_ID", "age_us"].iter().all(|column| answer.has(column)) {
         return Err(Unanswered::Malformed);
     }
@@ -75,7 +75,7 @@ pub(super) fn replicas(answer: &Answer) -> Result<Vec<ReplicaStatus>, Unanswered
 }
 
 /// One row, with its age in microseconds.
-fn replica(answer: &Answer, row: usize) -> Option<(i64, ReplicaStatus)> {
+fn replica(answer: &ServerAnswer, row: usize) -> Option<(i64, ReplicaStatus)> {
     let text = |column| answer.value(row, column).unwrap_or_default();
     let kept = |column| text(column).chars().take(TEXT_CHARS).collect::<String>().into_boxed_str();
     // both are told with fractions
@@ -104,7 +104,7 @@ fn replica(answer: &Answer, row: usize) -> Option<(i64, ReplicaStatus)> {
 
 /// Reads [`TOPOLOGY`]: three servers that are called the first, the second and the third. Anything
 /// else is no such cluster.
-pub(super) fn topology(answer: &Answer) -> Result<Vec<Endpoint>, Unanswered> {
+pub(super) fn topology(answer: &ServerAnswer) -> Result<Vec<Endpoint>, Unanswered> {
     let server = |row| {
         let hostname = answer.value(row, "endpoint")?.to_owned();
         Some(Endpoint { hostname, port: answer.value(row, "port")?.parse().ok()? })

@@ -24,7 +24,7 @@ fn a_version_says_which_questions_are_understood() {
 
 #[test]
 fn read_only_is_off_where_it_says_so_and_on_for_everything_else() {
-    let said = |value| read_only(&Answer::of(&["read_only"], &[&[value]]));
+    let said = |value| read_only(&ServerAnswer::of(&["read_only"], &[&[value]]));
     for (value, is) in [
         (Some("0"), false),
         (Some("OFF"), false),
@@ -35,8 +35,8 @@ fn read_only_is_off_where_it_says_so_and_on_for_everything_else() {
     ] {
         assert_eq!(said(value), Ok(is), "{value:?}");
     }
-    assert_eq!(read_only(&Answer::of(&["a"], &[&[None]])), Err(Unanswered::Malformed));
-    assert_eq!(read_only(&Answer::of(&["read_only"], &[])), Err(Unanswered::Malformed));
+    assert_eq!(read_only(&ServerAnswer::of(&["a"], &[&[None]])), Err(Unanswered::Malformed));
+    assert_eq!(read_only(&ServerAnswer::of(&["read_only"], &[])), Err(Unanswered::Malformed));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn gtids_are_what_a_server_says_they_are() {
           NULLIF(@@global.gtid_slave_pos,'')) gtids"]
     );
     let said = |columns: &[&str], value| {
-        let answer = Answer::of(columns, &[&[value]]);
+        let answer = ServerAnswer::of(columns, &[&[value]]);
         read(Check::Gtids, &[answer], (7, 1), &vars()).map(|(seen, _)| seen)
     };
     let told = Ok(GtidAnswer { gtids: "0-1-7".to_owned(), asked_us: 7 });
@@ -62,7 +62,7 @@ fn gtids_are_what_a_server_says_they_are() {
 #[test]
 fn the_channel_that_is_furthest_behind_counts() {
     let of = |rows: &[&[Option<&str>]]| {
-        lag(&Answer::of(&["Channel_Name", "Seconds_Behind_Source"], rows), &vars())
+        lag(&ServerAnswer::of(&["Channel_Name", "Seconds_Behind_Source"], rows), &vars())
     };
     let micros = |seconds: u64| Ok(Lag::Micros(seconds * 1_000_000));
     assert_eq!(of(&[]), Ok(Lag::NoReplica));
@@ -72,10 +72,10 @@ fn the_channel_that_is_furthest_behind_counts() {
     // not knowing counts for 60 s
     assert_eq!(of(&[&[Some("a"), Some("70")], &[Some("b"), None]]), micros(70));
     assert_eq!(of(&[&[Some("group_replication_applier"), None]]), Ok(Lag::NoReplica));
-    let old = Answer::of(&["Seconds_Behind_Master"], &[&[Some("7")]]);
+    let old = ServerAnswer::of(&["Seconds_Behind_Master"], &[&[Some("7")]]);
     assert_eq!(lag(&old, &vars()), micros(7));
-    assert_eq!(lag(&Answer::of(&["x"], &[]), &vars()), Err(Unanswered::Malformed));
-    let beat = |value| lag(&Answer::of(&["behind_us"], &[&[value]]), &vars());
+    assert_eq!(lag(&ServerAnswer::of(&["x"], &[]), &vars()), Err(Unanswered::Malformed));
+    let beat = |value| lag(&ServerAnswer::of(&["behind_us"], &[&[value]]), &vars());
     assert_eq!(beat(Some("1500")), Ok(Lag::Micros(1500)));
     assert_eq!(beat(None), Ok(Lag::Unknown));
 }
@@ -92,7 +92,7 @@ fn a_member_is_viable_that_is_online_among_a_majority() {
     let columns = ["member_state", "members", "lost", "read_only", "transactions_behind", "online"];
     let of = |row: &[Option<&str>]| {
         let row: Vec<_> = row.iter().copied().chain([Some("a 3306,b.c 7")]).collect();
-        member(&Answer::of(&columns, &[&row]))
+        member(&ServerAnswer::of(&columns, &[&row]))
     };
     let server = |hostname: &str, port| Endpoint { hostname: hostname.to_owned(), port };
     let members = vec![server("a", 3306), server("b.c", 7)];
@@ -113,7 +113,7 @@ fn a_member_is_viable_that_is_online_among_a_majority() {
 #[test]
 fn a_galera_server_says_all_that_its_status_and_variables_say() {
     let columns = ["Variable_name", "Value"];
-    let status = Answer::of(
+    let status = ServerAnswer::of(
         &columns,
         &[
             &[Some("wsrep_local_state"), Some("4")],
@@ -121,7 +121,7 @@ fn a_galera_server_says_all_that_its_status_and_variables_say() {
             &[Some("wsrep_cluster_status"), Some("Primary")],
         ],
     );
-    let plain = Answer::of(&columns, &[&[Some("read_only"), Some("OFF")]]);
+    let plain = ServerAnswer::of(&columns, &[&[Some("read_only"), Some("OFF")]]);
     let fine = GaleraAnswer {
         is_primary: true,
         local_state: 4,
@@ -141,7 +141,7 @@ fn a_galera_server_says_all_that_its_status_and_variables_say() {
         ("pxc_maint_mode", "DISABLED", fine),
         ("read_only", "ON", GaleraAnswer { read_only: true, ..fine }),
     ] {
-        let variables = Answer::of(&columns, &[&[Some(name), Some(value)]]);
+        let variables = ServerAnswer::of(&columns, &[&[Some(name), Some(value)]]);
         assert_eq!(galera(&status, &variables), Ok(expected), "{name}={value}");
     }
     assert_eq!(galera(&plain, &plain), Err(Unanswered::Malformed), "no node of a cluster");
@@ -164,7 +164,7 @@ fn replicas(rows: &[(&str, &str, &str, &str)]) -> Result<Vec<String>, Unanswered
         assert_eq!((&*it.updated, it.cpu, it.estimated_lag_ms), ("t", 3, 0));
         format!("{server_id}{} {} {lag_ms}", if *writes { "!" } else { "" }, it.session_id)
     };
-    let read = aws::replicas(&Answer::of(&columns, &rows))?;
+    let read = aws::replicas(&ServerAnswer::of(&columns, &rows))?;
     Ok(read.iter().map(told).collect())
 }
 
@@ -194,7 +194,7 @@ fn a_server_of_aurora_tells_of_all_that_are_alive() {
     let long = "s".repeat(65);
     assert_eq!(read(("b", &long, "1", "0")), both(&format!("b {} 0", &long[1..])));
     assert_eq!(replicas(&[]), Ok(Vec::new()));
-    let other = Answer::of(&["SERVER_ID", "SESSION_ID"], &[]);
+    let other = ServerAnswer::of(&["SERVER_ID", "SESSION_ID"], &[]);
     assert_eq!(aws::replicas(&other), Err(Unanswered::Malformed));
 }
 
@@ -234,7 +234,7 @@ fn three_servers_that_are_numbered_are_a_cluster_of_rds() {
         let rows: Vec<_> =
             rows.iter().map(|[name, port]| [None, Some(*name), Some(*port)]).collect();
         let rows: Vec<_> = rows.iter().map(<[_; 3]>::as_slice).collect();
-        aws::topology(&Answer::of(&columns, &rows))
+        aws::topology(&ServerAnswer::of(&columns, &rows))
     };
     let [one, two, three] = ["x-instance-1.r", "x-instance-2.r", "x-instance-3.r"];
     let server = |hostname: &str| Endpoint { hostname: hostname.to_owned(), port: 3307 };

@@ -9,7 +9,7 @@ use engine::vars::nearest;
 
 use super::document::{Document, LEFT_OUT};
 use super::format::Format;
-use super::tree::{Entry, Value};
+use super::tree::{Entry, TreeValue};
 use super::write::{Pair, Scalar};
 
 /// Reads one row, which says what `initial` does where it says nothing; what cannot be read stays
@@ -141,7 +141,7 @@ fn names(table: &Table) -> impl Iterator<Item = String> {
 }
 
 /// The value of a column that a file calls `key`; the error says which type is wanted.
-fn read(column: &Column, key: &str, value: &Value, format: Format) -> Result<Cell, String> {
+fn read(column: &Column, key: &str, value: &TreeValue, format: Format) -> Result<Cell, String> {
     let in_hex = column.is_called_in_hex(key);
     let wants = match column.shape {
         Shape::Int => "a whole number",
@@ -150,8 +150,8 @@ fn read(column: &Column, key: &str, value: &Value, format: Format) -> Result<Cel
         Shape::Text | Shape::Bytes => "a \"text\"",
     };
     let read = match (column.shape, value) {
-        (Shape::Flag, Value::Bool(value)) => Some(Ok(Cell::Int(i64::from(*value)))),
-        (Shape::Int, Value::Bool(value)) if format == Format::Cnf => {
+        (Shape::Flag, TreeValue::Bool(value)) => Some(Ok(Cell::Int(i64::from(*value)))),
+        (Shape::Int, TreeValue::Bool(value)) if format == Format::Cnf => {
             Some(Ok(Cell::Int(i64::from(*value))))
         }
         (Shape::Int | Shape::Flag, value) => value.whole().map(|whole| whole.map(Cell::Int)),
@@ -159,7 +159,7 @@ fn read(column: &Column, key: &str, value: &Value, format: Format) -> Result<Cel
         (Shape::Bytes, value) if in_hex => {
             value.text().map(|text| bytes_of_hex(&text?).map(Cell::Bytes))
         }
-        (Shape::Bytes, Value::Text(bytes)) => Some(Ok(Cell::Bytes(bytes.clone()))),
+        (Shape::Bytes, TreeValue::Text(bytes)) => Some(Ok(Cell::Bytes(bytes.clone()))),
         (Shape::Bytes, _) => None,
     };
     read.unwrap_or_else(|| Err(format!("expected {wants}, found {}", value.kind())))

@@ -10,10 +10,10 @@ use engine::vars::{Family, nearest};
 use libconfig::Sources;
 use toml::de::DeTable;
 
-use super::fault::{Fault, Severity};
+use super::fault::{FileFault, Severity};
 use super::format::Format;
 use super::places::Places;
-use super::tree::{Entry, Item, Value};
+use super::tree::{Entry, Item, TreeValue};
 use super::undrafted::{self, Undrafted};
 use super::{columns, tree, undrafted_table, variables};
 
@@ -26,7 +26,7 @@ pub(super) struct Document {
     /// Where everything stood.
     pub(super) places: Places,
     /// What is wrong or odd.
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<FileFault>,
     /// The file, and those it includes.
     pub(super) sources: Sources,
     /// How it is written.
@@ -43,16 +43,16 @@ pub(super) fn read(format: Format, origin: &str, text: &str) -> Document {
         Format::Toml => {
             let (root, errors) = DeTable::parse_recoverable(text);
             let fault = |error: toml::de::Error| {
-                Fault::error(error.span().unwrap_or(0..0), error.message())
+                FileFault::error(error.span().unwrap_or(0..0), error.message())
             };
             let faults: Vec<_> = errors.into_iter().map(fault).collect();
             (tree::of_toml(root.get_ref()), faults, Sources::of(origin, text))
         }
         Format::Cnf => {
             let read = libconfig::parse(origin, text, &mut super::format::include);
-            let fault = |fault: libconfig::Fault| {
+            let fault = |fault: libconfig::SyntaxFault| {
                 let severity = if fault.fatal { Severity::Error } else { Severity::Warning };
-                Fault { span: fault.span, title: fault.reason, severity }
+                FileFault { span: fault.span, title: fault.reason, severity }
             };
             let faults = read.faults.into_iter().map(fault).collect();
             (tree::of_cnf(read.settings), faults, read.sources)
@@ -93,7 +93,7 @@ impl Document {
             undrafted::read_setting(self, setting, entry);
         } else if let Some(reason) = left_out(name) {
             let title = format!("{name}: {reason}; left out");
-            self.faults.push(Fault { span, title, severity: Severity::LeftOut });
+            self.faults.push(FileFault { span, title, severity: Severity::LeftOut });
         } else {
             let format = self.format;
             let near = near_table(format, name);
@@ -105,8 +105,8 @@ impl Document {
     /// It is an error in a `tidegate.toml`.
     pub(super) fn in_vain(&mut self, span: Range<usize>, title: &str, instead: &str) {
         self.faults.push(match self.format {
-            Format::Toml => Fault::error(span, title),
-            Format::Cnf => Fault::warning(span, format!("{title}; {instead}")),
+            Format::Toml => FileFault::error(span, title),
+            Format::Cnf => FileFault::warning(span, format!("{title}; {instead}")),
         });
     }
 
@@ -121,12 +121,14 @@ impl Document {
         title: impl FnOnce() -> String,
     ) {
         self.faults.push(match (self.format, near) {
-            (Format::Toml, _) => Fault::unknown(span, title()),
+            (Format::Toml, _) => FileFault::unknown(span, title()),
             (Format::Cnf, None) => {
                 let title = format!("{name}: no {what} of ProxySQL 2.7; ignored, as there");
-                Fault { severity: Severity::LeftOut, ..Fault::note(span, title) }
+                FileFault { severity: Severity::LeftOut, ..FileFault::note(span, title) }
             }
-            (Format::Cnf, Some(near)) => Fault::warning(span, format!("{name}: {near}; ignored")),
+            (Format::Cnf, Some(near)) => {
+                FileFault::warning(span, format!("{name}: {near}; ignored"))
+            }
         });
     }
 
@@ -156,7 +158,7 @@ impl Document {
         let (table, initial) = (into.table(), into.initial());
         let mut cells = Vec::new();
         for (index, row) in self.rows_of(table.name, entry).into_iter().flatten().enumerate() {
-            let Value::Group(entries) = &row.value else {
+            let TreeValue::Group(entries) = &row.value else {
                 self.no_row(table.name, row);
                 self.places.unreadable(table.name, index);
                 if self.format == Format::Cnf {
@@ -188,10 +190,10 @@ impl Document {
 
     /// The rows of a table; `None`, and a fault, when it is written as something else.
     pub(super) fn rows_of<'e>(&mut self, name: &str, entry: &'e Entry) -> Option<&'e [Item]> {
-        if let Value::List(rows) = &entry.item.value {
+        if let TreeValue::List(rows) = &entry.item.value {
             return Some(rows);
         }
-        if matches!(&entry.item.value, Value::Group(none) if none.is_empty())
+        if matches!(&entry.item.value, TreeValue::Group(none) if none.is_empty())
             && self.format == Format::Cnf
         {
             return Some(&[]);
@@ -216,13 +218,13 @@ impl Document {
 
     fn read_variables(&mut self, family: Family, entry: &Entry) {
         match &entry.item.value {
-            Value::Group(entries) => {
+            TreeValue::Group(entries) => {
                 variables::read(self, family, entry.key_span.clone(), entries);
             }
             _ => {
                 let name = family.table();
                 let title = format!("{name} is one table; write {}", self.format.shown_table(name));
-                self.faults.push(Fault::error(entry.key_span.clone(), title));
+                self.faults.push(FileFault::error(entry.key_span.clone(), title));
             }
         }
     }
@@ -241,16 +243,16 @@ impl Document {
         let mut located = Vec::new();
         found.iter().for_each(|fault| self.places.locate(fault, &mut located));
         located.retain(|fault| !self.is_broken(&fault.span));
-        self.faults.extend(located.into_iter().map(|fault| Fault { severity, ..fault }));
+        self.faults.extend(located.into_iter().map(|fault| FileFault { severity, ..fault }));
     }
 
     /// What rows say together that is odd but not wrong.
-    pub(super) fn oddities(&self) -> Vec<Fault> {
+    pub(super) fn oddities(&self) -> Vec<FileFault> {
         let mut odd = Vec::new();
         let uses_servers = !self.draft.users.is_empty() || !self.draft.rules.is_empty();
         if self.draft.servers.is_empty() && uses_servers {
             let title = "mysql_servers: no server; every statement fails until there is one";
-            odd.push(Fault::warning(0..0, title));
+            odd.push(FileFault::warning(0..0, title));
         }
         for (index, rule) in self.draft.rules.iter().enumerate() {
             odd.extend(self.oddity_of_rule(index, rule));
@@ -271,11 +273,11 @@ impl Document {
         odd
     }
 
-    fn oddity_of_rule(&self, index: usize, rule: &RuleRow) -> Option<Fault> {
+    fn oddity_of_rule(&self, index: usize, rule: &RuleRow) -> Option<FileFault> {
         let table = "mysql_query_rules";
         if self.places.find(table, Some(index), "active").is_none() {
             let title = "this rule is not in force: it lacks active = 1 (the default is 0)";
-            return Some(Fault::warning(self.places.find_row(table, Some(index)), title));
+            return Some(FileFault::warning(self.places.find_row(table, Some(index)), title));
         }
         let hostgroup = rule.destination_hostgroup.filter(|_| rule.active != 0)?;
         self.oddity_of_hostgroup((table, index), "destination_hostgroup", hostgroup)
@@ -286,7 +288,7 @@ impl Document {
         (table, index): (&'static str, usize),
         column: &str,
         hostgroup: i64,
-    ) -> Option<Fault> {
+    ) -> Option<FileFault> {
         let servers = &self.draft.servers;
         let has_servers = servers.iter().any(|server| server.hostgroup_id == hostgroup);
         if servers.is_empty() || has_servers || self.draft.moves_servers_to(hostgroup) {
@@ -295,7 +297,7 @@ impl Document {
         let span = self.places.find(table, Some(index), column);
         let span = span.unwrap_or_else(|| self.places.find_row(table, Some(index)));
         let title = format!("{table}.{column}: hostgroup {hostgroup} has no server");
-        Some(Fault::warning(span, title))
+        Some(FileFault::warning(span, title))
     }
 }
 

@@ -12,7 +12,7 @@ use super::conceal::Concealed;
 
 /// One thing that is wrong, or odd, at a place of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub(super) struct FileFault {
     /// Bytes of the file that are shown underlined.
     pub(super) span: Range<usize>,
     /// What is wrong, in one line.
@@ -45,7 +45,7 @@ impl Severity {
     }
 }
 
-impl Fault {
+impl FileFault {
     /// A name that is not known.
     pub(super) fn unknown(span: Range<usize>, title: impl Into<String>) -> Self {
         Self { span, title: title.into(), severity: Severity::Unknown }
@@ -69,7 +69,7 @@ impl Fault {
 
 /// All faults that refuse the configuration as one text, what else there is to tell behind them,
 /// with their number at the end.
-pub(super) fn render(faults: &[Fault], sources: &Sources) -> String {
+pub(super) fn render(faults: &[FileFault], sources: &Sources) -> String {
     let refusing = faults.iter().filter(|fault| fault.severity.refuses());
     let mut shown = render_each(refusing.clone(), sources);
     let told = told(faults, sources);
@@ -85,9 +85,9 @@ pub(super) fn render(faults: &[Fault], sources: &Sources) -> String {
 
 /// What does not refuse the configuration: a line for each kind, with all of its places; what the
 /// file asks for in vain comes first.
-pub(super) fn told(faults: &[Fault], sources: &Sources) -> Vec<Told> {
-    let of = |severity| move |fault: &&Fault| fault.severity == severity;
-    let is_note = |fault: &&Fault| matches!(fault.severity, Severity::Note | Severity::LeftOut);
+pub(super) fn told(faults: &[FileFault], sources: &Sources) -> Vec<Told> {
+    let of = |severity| move |fault: &&FileFault| fault.severity == severity;
+    let is_note = |fault: &&FileFault| matches!(fault.severity, Severity::Note | Severity::LeftOut);
     let warnings = by_kind(faults.iter().filter(of(Severity::Warning)), sources);
     let notes = by_kind(faults.iter().filter(is_note), sources);
     let told = |is_note| move |text| Told { is_note, text };
@@ -121,7 +121,7 @@ impl fmt::Display for Told {
 type Subject = (String, Vec<String>);
 
 /// Titles are `what: reason`: those with one reason share a line.
-fn by_kind<'a>(faults: impl Iterator<Item = &'a Fault>, sources: &Sources) -> Vec<String> {
+fn by_kind<'a>(faults: impl Iterator<Item = &'a FileFault>, sources: &Sources) -> Vec<String> {
     let mut kinds: Vec<(String, Vec<Subject>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for fault in faults {
@@ -171,7 +171,7 @@ pub(super) fn line_of(at: usize, sources: &Sources) -> String {
 }
 
 /// What a fault says, without what may be a password.
-pub(super) fn sentence(fault: &Fault, sources: &Sources) -> String {
+pub(super) fn sentence(fault: &FileFault, sources: &Sources) -> String {
     let Some(source) = sources.find(fault.span.start) else { return fault.title.clone() };
     let span = fault.span.start - source.start..fault.span.end.saturating_sub(source.start);
     Concealed::new(&source.text, &within_line(&span, &source.text)).sentence(&fault.title)
@@ -179,7 +179,7 @@ pub(super) fn sentence(fault: &Fault, sources: &Sources) -> String {
 
 /// Each fault that refuses as a text of its own.
 pub(super) fn render_each<'a>(
-    faults: impl Iterator<Item = &'a Fault>,
+    faults: impl Iterator<Item = &'a FileFault>,
     sources: &Sources,
 ) -> Vec<String> {
     let styled = std::io::stderr().is_terminal();
@@ -196,7 +196,7 @@ pub(super) fn not_utf8(bytes: &[u8], origin: &str) -> String {
     format!("{origin}:{line}:{column}: the file is not UTF-8 text")
 }
 
-fn render_one(fault: &Fault, sources: &Sources, renderer: &Renderer) -> String {
+fn render_one(fault: &FileFault, sources: &Sources, renderer: &Renderer) -> String {
     let Some(source) = sources.find(fault.span.start) else {
         return fault.title.clone();
     };

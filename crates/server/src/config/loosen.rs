@@ -2,7 +2,7 @@
 //! it was, with a warning that says how to have more.
 
 use super::document::Document;
-use super::fault::Fault;
+use super::fault::FileFault;
 
 /// What is verified of servers that have no row of their own.
 const VERIFY: &str = "mysql-ssl_p2s_verify";
@@ -25,7 +25,7 @@ impl Document {
              `true` asks for an account"
         );
         let span = self.places.find("admin_variables", None, "restapi_enabled").unwrap_or(0..0);
-        self.faults.push(Fault::warning(span, title));
+        self.faults.push(FileFault::warning(span, title));
         self.draft.variables.insert(switch, (AUTHENTICATION.to_owned(), "false".to_owned()));
     }
 
@@ -55,7 +55,7 @@ impl Document {
         );
         let span = self.places.find("mysql_servers", Some(first), "use_ssl");
         let span = span.unwrap_or_else(|| self.places.find_row("mysql_servers", Some(first)));
-        self.faults.push(Fault::warning(span, title));
+        self.faults.push(FileFault::warning(span, title));
         self.draft.variables.push((VERIFY.to_owned(), others));
     }
 }

@@ -12,7 +12,7 @@ use engine::rows::RuleRow;
 use engine::vars::{Family, Interface, Kind, Variable, find_in};
 
 use super::document::{Document, LEFT_OUT};
-use super::fault::{self, Fault, Severity};
+use super::fault::{self, FileFault, Severity};
 
 /// What is told of a variable whose value cannot be used.
 pub(super) fn kept_default(variable: &Variable) -> String {
@@ -163,7 +163,7 @@ impl Document {
                 let span = self.places.find(table, Some(*earlier), column);
                 let span = span.unwrap_or_else(|| self.places.find_row(table, Some(*earlier)));
                 let title = format!("{table}.{column}: given again in line {line}, which counts");
-                self.faults.push(Fault::warning(span, title));
+                self.faults.push(FileFault::warning(span, title));
             }
         }
         told.into_iter().for_each(|earlier| self.leave_out(table, earlier));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use engine::config_fault::ConfigFault;
 
-use super::fault::Fault;
+use super::fault::FileFault;
 
 /// Table, row and column of the admin interface.
 type Cell = (&'static str, Option<usize>, String);
@@ -93,7 +93,7 @@ impl Places {
     }
 
     /// Puts a fault of the engine in its place, unless that place has one already.
-    pub(super) fn locate(&self, fault: &ConfigFault, faults: &mut Vec<Fault>) {
+    pub(super) fn locate(&self, fault: &ConfigFault, faults: &mut Vec<FileFault>) {
         let ConfigFault { table, row, column, reason } = fault;
         let unreadable = row.is_some_and(|row| self.unreadable.contains(&(*table, row)));
         if unreadable || self.faulty.contains(&(*table, *row, column.clone())) {
@@ -105,6 +105,6 @@ impl Places {
             "" => format!("{table}: {reason}"),
             column => format!("{table}.{column}: {reason}"),
         };
-        faults.push(Fault::error(span, title));
+        faults.push(FileFault::error(span, title));
     }
 }

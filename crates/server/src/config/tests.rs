@@ -17,7 +17,7 @@ fn shown(format: Format, origin: &str, text: &str) -> String {
 }
 
 /// A valid `tidegate.toml`: its rows, what they compile to and what is odd.
-fn read(text: &str) -> (Draft, Snapshot, Vec<Fault>) {
+fn read(text: &str) -> (Draft, Snapshot, Vec<FileFault>) {
     let judged = judge(document::read(Format::Toml, "tidegate.toml", text), None);
     assert!(!judged.refused(), "{}", fault::render(&judged.faults, &judged.sources));
     (judged.draft, judged.snapshot.expect("it compiles"), judged.faults)
@@ -158,7 +158,7 @@ fn a_missing_file_is_named() {
 /// Reads a text that may be refused for its values, but not for its shape.
 fn rows(format: Format, text: &str) -> (Draft, Undrafted) {
     let judged = judge(document::read(format, "x", text), None);
-    let wrong = |fault: &&Fault| fault.severity == fault::Severity::Error;
+    let wrong = |fault: &&FileFault| fault.severity == fault::Severity::Error;
     let wrong: Vec<_> = judged.faults.iter().filter(wrong).collect();
     assert!(wrong.is_empty(), "{wrong:?} of\n{text}");
     (judged.draft, judged.undrafted)

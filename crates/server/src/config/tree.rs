@@ -20,11 +20,11 @@ pub(super) struct Item {
     /// Where it stands.
     pub(super) span: Range<usize>,
     /// What it is.
-    pub(super) value: Value,
+    pub(super) value: TreeValue,
 }
 
 /// A value.
-pub(super) enum Value {
+pub(super) enum TreeValue {
     /// A whole number.
     Int(i64),
     /// A whole number that does not fit in 64 bits.
@@ -43,26 +43,26 @@ pub(super) enum Value {
     Group(Vec<Entry>),
 }
 
-impl Value {
+impl TreeValue {
     /// What it is, for people.
     pub(super) fn kind(&self) -> String {
         match self {
             // which one is seen in its place, where it may be
-            Value::Text(_) => "a text".to_owned(),
-            Value::Int(_) | Value::TooLarge(_) => "a number".to_owned(),
-            Value::Float => "a fraction".to_owned(),
-            Value::Bool(value) => value.to_string(),
-            Value::Date => "a date".to_owned(),
-            Value::List(_) => "a list".to_owned(),
-            Value::Group(_) => "a table".to_owned(),
+            TreeValue::Text(_) => "a text".to_owned(),
+            TreeValue::Int(_) | TreeValue::TooLarge(_) => "a number".to_owned(),
+            TreeValue::Float => "a fraction".to_owned(),
+            TreeValue::Bool(value) => value.to_string(),
+            TreeValue::Date => "a date".to_owned(),
+            TreeValue::List(_) => "a list".to_owned(),
+            TreeValue::Group(_) => "a table".to_owned(),
         }
     }
 
     /// The whole number that it is; `None` when it is something else.
     pub(super) fn whole(&self) -> Option<Result<i64, String>> {
         match self {
-            Value::Int(number) => Some(Ok(*number)),
-            Value::TooLarge(number) => Some(Err(format!("{number} does not fit in 64 bits"))),
+            TreeValue::Int(number) => Some(Ok(*number)),
+            TreeValue::TooLarge(number) => Some(Err(format!("{number} does not fit in 64 bits"))),
             _ => None,
         }
     }
@@ -70,7 +70,7 @@ impl Value {
     /// The text that it is; `None` when it is something else.
     pub(super) fn text(&self) -> Option<Result<String, String>> {
         match self {
-            Value::Text(bytes) => {
+            TreeValue::Text(bytes) => {
                 let text = String::from_utf8(bytes.clone());
                 Some(text.map_err(|_| "the text is not UTF-8".to_owned()))
             }
@@ -102,34 +102,34 @@ pub(super) fn of_cnf(settings: Vec<libconfig::Setting>) -> Vec<Entry> {
 
 fn toml_item(spanned: &Spanned<DeValue<'_>>) -> Item {
     let value = match spanned.get_ref() {
-        DeValue::String(text) => Value::Text(text.as_bytes().to_vec()),
+        DeValue::String(text) => TreeValue::Text(text.as_bytes().to_vec()),
         DeValue::Integer(number) => whole(number),
-        DeValue::Float(_) => Value::Float,
-        DeValue::Boolean(value) => Value::Bool(*value),
-        DeValue::Datetime(_) => Value::Date,
-        DeValue::Array(items) => Value::List(items.iter().map(toml_item).collect()),
-        DeValue::Table(table) => Value::Group(of_toml(table)),
+        DeValue::Float(_) => TreeValue::Float,
+        DeValue::Boolean(value) => TreeValue::Bool(*value),
+        DeValue::Datetime(_) => TreeValue::Date,
+        DeValue::Array(items) => TreeValue::List(items.iter().map(toml_item).collect()),
+        DeValue::Table(table) => TreeValue::Group(of_toml(table)),
     };
     Item { span: spanned.span(), value }
 }
 
-fn whole(number: &DeInteger<'_>) -> Value {
+fn whole(number: &DeInteger<'_>) -> TreeValue {
     match i64::from_str_radix(number.as_str(), number.radix()) {
-        Ok(number) => Value::Int(number),
-        Err(_) => Value::TooLarge(number.to_string()),
+        Ok(number) => TreeValue::Int(number),
+        Err(_) => TreeValue::TooLarge(number.to_string()),
     }
 }
 
 fn cnf_item(item: libconfig::Item) -> Item {
     let value = match item.value {
-        libconfig::Value::Int(number) => Value::Int(number),
-        libconfig::Value::Float(_) => Value::Float,
-        libconfig::Value::Bool(value) => Value::Bool(value),
-        libconfig::Value::Text(bytes) => Value::Text(bytes),
-        libconfig::Value::Array(items) | libconfig::Value::List(items) => {
-            Value::List(items.into_iter().map(cnf_item).collect())
+        libconfig::SettingValue::Int(number) => TreeValue::Int(number),
+        libconfig::SettingValue::Float(_) => TreeValue::Float,
+        libconfig::SettingValue::Bool(value) => TreeValue::Bool(value),
+        libconfig::SettingValue::Text(bytes) => TreeValue::Text(bytes),
+        libconfig::SettingValue::Array(items) | libconfig::SettingValue::List(items) => {
+            TreeValue::List(items.into_iter().map(cnf_item).collect())
         }
-        libconfig::Value::Group(settings) => Value::Group(of_cnf(settings)),
+        libconfig::SettingValue::Group(settings) => TreeValue::Group(of_cnf(settings)),
     };
     Item { span: item.span, value }
 }

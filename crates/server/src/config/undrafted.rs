@@ -4,9 +4,9 @@ use engine::rows::{Cell, Column, TABLES, Table, Use};
 use engine::vars::nearest;
 
 use super::document::{Document, LEFT_OUT};
-use super::fault::Fault;
+use super::fault::FileFault;
 use super::format::Format;
-use super::tree::{Entry, Item, Value};
+use super::tree::{Entry, Item, TreeValue};
 use super::undrafted_table::SETTINGS;
 use super::write::Scalar;
 
@@ -55,7 +55,7 @@ pub(super) fn read_setting(
         Ok(value) => {
             document.undrafted.settings.push((name, value));
             let reason = "known and kept, but without effect in this version";
-            document.faults.push(Fault::note(of.key_span.clone(), format!("{name}: {reason}")));
+            document.faults.push(FileFault::note(of.key_span.clone(), format!("{name}: {reason}")));
         }
         Err(reason) => {
             let title = format!("{name}: {reason}");
@@ -70,13 +70,13 @@ pub(super) fn read_rows(document: &mut Document, table: &'static Table, of: &Ent
     let mut read = Vec::new();
     for row in rows {
         match &row.value {
-            Value::Group(cells) => read.extend(read_row(document, table, row, cells)),
+            TreeValue::Group(cells) => read.extend(read_row(document, table, row, cells)),
             _ => document.no_row(table.name, row),
         }
     }
     if !read.is_empty() && table.used == Use::Nothing {
         let title = format!("{}: known and kept, but without effect in this version", of.key);
-        document.faults.push(Fault::note(of.key_span.clone(), title));
+        document.faults.push(FileFault::note(of.key_span.clone(), title));
     }
     if !read.is_empty() {
         document.undrafted.tables.push((table, read));
@@ -138,7 +138,7 @@ pub(super) fn absent(column: &Column) -> Cell {
     }
 }
 
-fn read_cell(column: &Column, value: &Value) -> Result<Cell, String> {
+fn read_cell(column: &Column, value: &TreeValue) -> Result<Cell, String> {
     let wants = if column.is_number() { Type::Int } else { Type::Text };
     Ok(match wants.read(value)? {
         Scalar::Int(number) => Cell::Int(number),
@@ -148,10 +148,10 @@ fn read_cell(column: &Column, value: &Value) -> Result<Cell, String> {
 }
 
 impl Type {
-    fn read(self, value: &Value) -> Result<Scalar, String> {
+    fn read(self, value: &TreeValue) -> Result<Scalar, String> {
         let read = match (self, value) {
-            (Type::Int, Value::Bool(value)) => Some(Ok(Scalar::Int(i64::from(*value)))),
-            (Type::Bool, Value::Bool(value)) => Some(Ok(Scalar::Bool(*value))),
+            (Type::Int, TreeValue::Bool(value)) => Some(Ok(Scalar::Int(i64::from(*value)))),
+            (Type::Bool, TreeValue::Bool(value)) => Some(Ok(Scalar::Bool(*value))),
             (Type::Int, value) => value.whole().map(|number| number.map(Scalar::Int)),
             (Type::Text, value) => {
                 value.text().map(|text| text.map(|text| Scalar::Text(text.into_bytes())))

@@ -7,10 +7,10 @@ use std::ops::Range;
 use engine::vars::{self, Effect, Family, Kind, Variable, find_in};
 
 use super::document::{self, Document};
-use super::fault::{Fault, Severity};
+use super::fault::{FileFault, Severity};
 use super::format::Format;
 use super::mend;
-use super::tree::{Entry, Value};
+use super::tree::{Entry, TreeValue};
 
 /// Reads the variables of one family.
 pub(super) fn read(document: &mut Document, family: Family, span: Range<usize>, entries: &[Entry]) {
@@ -22,7 +22,7 @@ pub(super) fn read(document: &mut Document, family: Family, span: Range<usize>, 
             Some(short) if document.format == Format::Cnf && bare(short) => {
                 let name = format!("{}.{}", family.table(), entry.key);
                 let title = format!("{name}: the name without prefix is there too, and counts");
-                document.faults.push(Fault::warning(entry.key_span.clone(), title));
+                document.faults.push(FileFault::warning(entry.key_span.clone(), title));
             }
             _ => read_one(document, family, entry),
         }
@@ -39,7 +39,7 @@ fn read_one(document: &mut Document, family: Family, Entry { key, key_span, item
     let span = item.span.clone();
     if document.places.cell(table, None, short, span.clone()).is_some() {
         let title = format!("{table}.{key}: `{short}` is given twice");
-        document.faults.push(Fault::error(key_span.clone(), title));
+        document.faults.push(FileFault::error(key_span.clone(), title));
         return;
     }
     match text_of(variable, document.format, &item.value) {
@@ -48,7 +48,7 @@ fn read_one(document: &mut Document, family: Family, Entry { key, key_span, item
             let changed = value.as_ref().is_ok_and(|value| *value != variable.default_value());
             if changed && variable.effect == Effect::NotYet {
                 let title = format!("{table}.{key}: accepted, but without effect in this version");
-                document.faults.push(Fault::note(span, title));
+                document.faults.push(FileFault::note(span, title));
             }
             document.draft.variables.push((variable.full_name(), text));
         }
@@ -76,7 +76,9 @@ fn unknown(document: &mut Document, family: Family, key: &str, span: Range<usize
     match (document.format, document::left_out(short)) {
         (Format::Cnf, Some(why)) if other.is_none() => {
             let title = format!("{name}: {why}; left out");
-            document.faults.push(Fault { severity: Severity::LeftOut, ..Fault::note(span, title) });
+            document
+                .faults
+                .push(FileFault { severity: Severity::LeftOut, ..FileFault::note(span, title) });
         }
         _ => {
             let near = Some(reason.as_str()).filter(|reason| *reason != "unknown variable");
@@ -87,16 +89,16 @@ fn unknown(document: &mut Document, family: Family, key: &str, span: Range<usize
 
 /// The value as the registry reads it, when it is written as its kind wants it. In `proxysql.cnf`
 /// any scalar may be written as a text, and a text that is a number as a number.
-fn text_of(variable: &Variable, format: Format, value: &Value) -> Result<String, String> {
+fn text_of(variable: &Variable, format: Format, value: &TreeValue) -> Result<String, String> {
     let text = value.text().transpose()?;
     let whole = value.whole().transpose()?;
     match (variable.kind, value, text, whole) {
-        (Kind::Bool, Value::Bool(value), ..) => Ok(value.to_string()),
+        (Kind::Bool, TreeValue::Bool(value), ..) => Ok(value.to_string()),
         (Kind::Bool | Kind::Int { .. }, .., Some(whole)) => Ok(whole.to_string()),
         (Kind::Bool | Kind::Int { .. }, _, Some(text), _) if format == Format::Cnf => {
             Ok(variable.parse(text.trim()).map_or(text, |value| value.to_string()))
         }
-        (Kind::Int { .. }, Value::Bool(value), ..) if format == Format::Cnf && !*value => {
+        (Kind::Int { .. }, TreeValue::Bool(value), ..) if format == Format::Cnf && !*value => {
             Ok("0".to_owned())
         }
         (Kind::Bool, ..) => Err(format!("expected true or false, found {}", value.kind())),
@@ -105,7 +107,7 @@ fn text_of(variable: &Variable, format: Format, value: &Value) -> Result<String,
         }
         (_, _, Some(text), _) => Ok(text),
         (.., Some(whole)) if format == Format::Cnf => Ok(whole.to_string()),
-        (_, Value::Bool(value), ..) if format == Format::Cnf => Ok(value.to_string()),
+        (_, TreeValue::Bool(value), ..) if format == Format::Cnf => Ok(value.to_string()),
         _ => Err(format!("expected a \"text\", found {}", value.kind())),
     }
 }

@@ -9,13 +9,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use demo_servers::{ServerOptions, Servers};
+use demo_servers::{DemoServers, ServerOptions};
 
 use crate::init;
 
 /// A server as the demo shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ShownServer {
     /// `@@hostname`.
     pub(super) name: &'static str,
     /// What it is, for people.
@@ -49,10 +49,10 @@ const SERVERS: [(&str, &str, bool); 3] = [
 
 /// The embedded servers and the file that configures Tidegate for them; gone when dropped.
 pub(super) struct Embedded {
-    places: Vec<Place>,
+    places: Vec<ShownServer>,
     configuration: PathBuf,
     directory: PathBuf,
-    _servers: Servers,
+    _servers: DemoServers,
 }
 
 impl Embedded {
@@ -68,11 +68,11 @@ impl Embedded {
             read_only: !writable,
         });
         let data = directory.join("data.db");
-        let servers = Servers::start(&data, "demo", ("demo", "demo"), &options)
+        let servers = DemoServers::start(&data, "demo", ("demo", "demo"), &options)
             .context("the embedded servers cannot be started")?;
         let places = SERVERS.iter().zip(servers.addresses());
-        let places: Vec<Place> = places
-            .map(|(&(name, role, writable), address)| Place { name, role, address, writable })
+        let places: Vec<ShownServer> = places
+            .map(|(&(name, role, writable), address)| ShownServer { name, role, address, writable })
             .collect();
         let configuration = directory.join("tidegate.toml");
         init::write(&configuration, &text(&places))?;
@@ -80,7 +80,7 @@ impl Embedded {
     }
 
     /// The servers, primary first.
-    pub(super) fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<ShownServer> {
         self.places.clone()
     }
 
@@ -90,7 +90,7 @@ impl Embedded {
     }
 }
 
-impl Place {
+impl ShownServer {
     /// The hostgroup that the configuration puts it in.
     pub(super) fn hostgroup(&self) -> u8 {
         u8::from(!self.writable)
@@ -105,7 +105,7 @@ impl Drop for Embedded {
 }
 
 /// A `tidegate.toml` with read/write split over the servers.
-fn text(places: &[Place]) -> String {
+fn text(places: &[ShownServer]) -> String {
     let mut text = String::from(
         "# written by `tidegate demo`\n[mysql_variables]\ninterfaces = \"127.0.0.1:0\"\n\
          threads = 1\nstored_code = false  # there is none\n\

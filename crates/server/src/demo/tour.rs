@@ -11,10 +11,14 @@ use client::{Client, Login, Packets, Reply};
 use wire::Status;
 
 use super::say;
-use super::setup::Place;
+use super::setup::ShownServer;
 
 /// Runs every step against Tidegate at `front`.
-pub(super) fn run(front: SocketAddr, admin: SocketAddr, places: &[Place]) -> anyhow::Result<()> {
+pub(super) fn run(
+    front: SocketAddr,
+    admin: SocketAddr,
+    places: &[ShownServer],
+) -> anyhow::Result<()> {
     let client = connect(front, "demo")?;
     let admin = connect(admin, "admin")?;
     let mut tour = Tour { front, places, client, admin, step: 0 };
@@ -29,7 +33,7 @@ pub(super) fn run(front: SocketAddr, admin: SocketAddr, places: &[Place]) -> any
 
 struct Tour<'a> {
     front: SocketAddr,
-    places: &'a [Place],
+    places: &'a [ShownServer],
     client: Client<TcpStream>,
     admin: Client<TcpStream>,
     step: u32,

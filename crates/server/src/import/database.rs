@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 use crate::config;
 
 /// What was read.
-pub(super) struct Read {
+pub(super) struct ReadDatabase {
     /// The configuration.
     pub(super) text: String,
     /// What is not in it, and why.
@@ -23,14 +23,14 @@ pub(super) struct Read {
 }
 
 /// Reads the database.
-pub(super) fn read(file: &Path) -> anyhow::Result<Read> {
+pub(super) fn read(file: &Path) -> anyhow::Result<ReadDatabase> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(file, flags)?;
     let tables = tables(&database)?;
     if !tables.iter().any(|table| table == "mysql_servers" || table == "global_variables") {
         bail!("it has no tables of ProxySQL");
     }
-    let mut read = Read { text: String::new(), notes: Vec::new() };
+    let mut read = ReadDatabase { text: String::new(), notes: Vec::new() };
     if tables.iter().any(|table| table == "global_variables") {
         read.variables(&database)?;
     }
@@ -49,7 +49,7 @@ fn tables(database: &Connection) -> rusqlite::Result<Vec<String>> {
     database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-impl Read {
+impl ReadDatabase {
     fn variables(&mut self, database: &Connection) -> anyhow::Result<()> {
         let sql = "SELECT variable_name, variable_value FROM global_variables ORDER BY 1";
         let mut statement = database.prepare(sql)?;

@@ -11,17 +11,17 @@ use engine::report::Printable;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
-use failover::{Clients, Failed, Former, Identity, Left, Order, Servers, Step, Succeeded};
+use failover::{Clients, Failed, FailoverStep, Former, Identity, Left, Order, Servers, Succeeded};
 use keeper::Endpoint;
 
 use super::{Switching, limit_of, lock, order_for, placed_in, servers_of};
 
 /// What is known of each cluster, by its hostgroup of writers.
-pub(super) type Watched = BTreeMap<i64, Cluster>;
+pub(super) type Watched = BTreeMap<i64, WatchedCluster>;
 
 /// What is known of a cluster.
 #[derive(Default)]
-pub(super) struct Cluster {
+pub(super) struct WatchedCluster {
     /// The last server that took its writes, with its number as far as it has told that: others
     /// know it by that when it is gone.
     primary: Option<Former>,
@@ -232,7 +232,7 @@ impl Switching {
                 if is_news {
                     let outcome = done.map(|()| format!("it follows {}", order.primary.server));
                     let outcome = outcome.map_err(|left| left.why);
-                    clients.note(Step { server, what: "rejoin".to_owned(), outcome });
+                    clients.note(FailoverStep { server, what: "rejoin".to_owned(), outcome });
                 }
             });
         // somebody else's order goes first
@@ -240,7 +240,7 @@ impl Switching {
     }
 }
 
-impl Cluster {
+impl WatchedCluster {
     /// What is to be done about it, by where its servers stand.
     fn next(
         &mut self,
@@ -401,7 +401,7 @@ const REJOIN: Duration = Duration::from_secs(3);
 const REJOIN_AGAIN: Duration = Duration::from_secs(5);
 
 /// How many of a cluster do not follow.
-fn count(cluster: &Cluster) -> u32 {
+fn count(cluster: &WatchedCluster) -> u32 {
     u32::try_from(cluster.astray.len()).unwrap_or(1).max(1)
 }
 

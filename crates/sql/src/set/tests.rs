@@ -10,11 +10,14 @@ fn one(text: &'static str) -> Assignment<'static> {
 }
 
 fn variable(name: &'static str, kind: ValueKind, raw: &'static str) -> Assignment<'static> {
-    Assignment::Variable { name: name.as_bytes(), value: Value { kind, raw: raw.as_bytes() } }
+    Assignment::Variable { name: name.as_bytes(), value: SetValue { kind, raw: raw.as_bytes() } }
 }
 
 fn user(name: &'static str, kind: ValueKind, raw: &'static str) -> Assignment<'static> {
-    Assignment::UserVariable { name: name.as_bytes(), value: Value { kind, raw: raw.as_bytes() } }
+    Assignment::UserVariable {
+        name: name.as_bytes(),
+        value: SetValue { kind, raw: raw.as_bytes() },
+    }
 }
 
 #[test]
@@ -262,11 +265,11 @@ fn expressions_are_given_again_with_variables_put_in() {
         ("@@other", None),
         ("@other", None),
     ] {
-        let value = Value { kind: ValueKind::Expression, raw: raw.as_bytes() };
+        let value = SetValue { kind: ValueKind::Expression, raw: raw.as_bytes() };
         let given = value.resolved(&mut known);
         assert_eq!(given.as_deref(), expected.map(str::as_bytes), "{raw}");
     }
-    let text = Value { kind: ValueKind::Text, raw: b"\"a'b\"" };
+    let text = SetValue { kind: ValueKind::Text, raw: b"\"a'b\"" };
     assert_eq!(text.resolved(&mut known).as_deref(), Some(b"'a''b'".as_slice()));
 }
 

@@ -11,7 +11,7 @@ use crate::lexer::{Token, TokenKind};
 
 /// What a variable is set to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Value<'a> {
+pub struct SetValue<'a> {
     /// What it is.
     pub kind: ValueKind,
     /// As written, quotes included. Only ASCII, without backslashes.
@@ -46,7 +46,7 @@ pub enum Read<'a> {
     User(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> SetValue<'a> {
     /// The value the server sees: quotes removed, doubled quotes made single.
     pub fn unquoted(&self) -> Cow<'a, [u8]> {
         match (self.kind, self.raw) {
@@ -91,7 +91,7 @@ const RESOLVED_MAX: usize = 1 << 13;
 const DEPTH: usize = 8;
 
 impl<'a> Cursor<'a> {
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+    pub(super) fn value(&mut self) -> Option<SetValue<'a>> {
         let first = self.token?;
         let kind = match first.kind {
             TokenKind::Word => match keyword(self.lexer.slice(first)) {
@@ -118,21 +118,21 @@ impl<'a> Cursor<'a> {
             _ => true,
         };
         self.advance();
-        plain.then_some(Value { kind, raw })
+        plain.then_some(SetValue { kind, raw })
     }
 
-    fn signed(&mut self, sign: Token) -> Option<Value<'a>> {
+    fn signed(&mut self, sign: Token) -> Option<SetValue<'a>> {
         self.advance();
         let number = self.token.filter(|token| token.kind == TokenKind::Number)?;
         let raw = self.lexer.slice(Token { start: sign.start, ..number });
         self.advance();
-        is_number(raw).then_some(Value { kind: ValueKind::Number, raw })
+        is_number(raw).then_some(SetValue { kind: ValueKind::Number, raw })
     }
 
-    fn whole_expression(&mut self, first: Token) -> Option<Value<'a>> {
+    fn whole_expression(&mut self, first: Token) -> Option<SetValue<'a>> {
         let end = self.expression::<Nothing<'a>>(&mut None, DEPTH)?;
         let raw = self.lexer.slice(Token { start: first.start, end, ..first });
-        is_plain(raw).then_some(Value { kind: ValueKind::Expression, raw })
+        is_plain(raw).then_some(SetValue { kind: ValueKind::Expression, raw })
     }
 
     /// Reads an expression, writing it if asked to; gives the offset of its end.
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
             TokenKind::Number if is_number(raw) => put(out, raw),
             TokenKind::Text if is_plain(raw) && self.lexer.is_closed(token) => {
                 if let Some((out, _)) = out {
-                    quote(&Value { kind: ValueKind::Text, raw }.unquoted(), out);
+                    quote(&SetValue { kind: ValueKind::Text, raw }.unquoted(), out);
                 }
             }
             TokenKind::Word if keyword(raw) == Keyword::Null => put(out, raw),

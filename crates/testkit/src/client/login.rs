@@ -140,7 +140,7 @@ impl Persona {
 
 /// What a packet of the server's means during an authentication.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AuthStep {
     /// Nothing yet.
     Wait,
     /// This is to be sent.
@@ -154,19 +154,19 @@ pub(super) enum Step {
 }
 
 /// Reads a packet of an authentication with a password.
-pub(super) fn step(payload: &[u8], seq: u8, password: &str, caps: Caps) -> Step {
+pub(super) fn step(payload: &[u8], seq: u8, password: &str, caps: Caps) -> AuthStep {
     match payload.first() {
         Some(&0) => match wire::reply::OkPacket::parse(payload, caps) {
-            Ok(ok) => Step::Welcome(ok.status),
-            Err(_) => Step::Nonsense,
+            Ok(ok) => AuthStep::Welcome(ok.status),
+            Err(_) => AuthStep::Nonsense,
         },
         Some(&ErrPacket::MARKER) => match ErrPacket::parse(payload) {
-            Ok(err) => Step::Refused(err.code),
-            Err(_) => Step::Nonsense,
+            Ok(err) => AuthStep::Refused(err.code),
+            Err(_) => AuthStep::Nonsense,
         },
         Some(&AuthSwitch::MARKER) => {
-            let Ok(switch) = AuthSwitch::parse(payload) else { return Step::Nonsense };
-            let Ok(scramble) = switch.scramble() else { return Step::Nonsense };
+            let Ok(switch) = AuthSwitch::parse(payload) else { return AuthStep::Nonsense };
+            let Ok(scramble) = switch.scramble() else { return AuthStep::Nonsense };
             let sha2 = switch.plugin == b"caching_sha2_password";
             let response = match password.as_bytes() {
                 b"" => Vec::new(),
@@ -175,9 +175,9 @@ pub(super) fn step(payload: &[u8], seq: u8, password: &str, caps: Caps) -> Step 
             };
             let mut out = Vec::new();
             frame::write_packet(&mut out, &mut seq.wrapping_add(1), &response);
-            Step::Answer(out)
+            AuthStep::Answer(out)
         }
-        Some(&AuthMore::MARKER) if payload.get(1) == Some(&AuthMore::FAST_OK) => Step::Wait,
-        _ => Step::Nonsense,
+        Some(&AuthMore::MARKER) if payload.get(1) == Some(&AuthMore::FAST_OK) => AuthStep::Wait,
+        _ => AuthStep::Nonsense,
     }
 }

@@ -6,13 +6,13 @@ use super::model::Model;
 use super::plan::{Sending, Setting, packet};
 use super::reply::Expect;
 use crate::dice::Dice;
-use crate::meta::{Kind, Shape};
+use crate::meta::{AnswerKind, Shape};
 
 impl Setting<'_> {
     /// A command of which the proxy keeps only the beginning, or none.
     pub(super) fn long(&self, dice: &mut Dice) -> Sending {
         let padding = "x".repeat(dice.within(1000..=6000) as usize);
-        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(AnswerKind::Rows) };
         match dice.below(4) {
             0 => {
                 let text = format!("SELECT '{}'", "x".repeat(9000));
@@ -31,7 +31,7 @@ impl Setting<'_> {
             }
             2 if !self.model.handles.is_empty() => self.execute_padded(dice, &padding),
             _ => {
-                let shape = Shape { rows: 0, ..Shape::of(Kind::Write) };
+                let shape = Shape { rows: 0, ..Shape::of(AnswerKind::Write) };
                 let meta = self.opening(self.model.meta(self.number, shape));
                 let rest = format!("INTO t VALUES ('{padding}')");
                 self.text("long write", "INSERT", &rest, meta, Vec::new())

@@ -3,7 +3,7 @@
 
 use wire::{Caps, Status};
 
-use crate::meta::{Bearing, Counts, Home, Kind, Meta, Shape};
+use crate::meta::{AnswerKind, Bearing, Counts, Home, Meta, Shape};
 use crate::settings::Settings;
 
 /// A statement that a client has prepared.
@@ -168,7 +168,10 @@ impl Model {
         let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
         if self.wanders {
             &ALL
-        } else if self.relayed || tied || matches!(meta.shape.kind, Kind::Write | Kind::Returning) {
+        } else if self.relayed
+            || tied
+            || matches!(meta.shape.kind, AnswerKind::Write | AnswerKind::Returning)
+        {
             &PRIMARY
         } else if meta.warned != 0 || meta.insert_id.is_some() || self.stuck {
             &ALL

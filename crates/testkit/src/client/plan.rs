@@ -10,7 +10,7 @@ use super::model::{Effect, Model};
 use super::reply::Expect;
 use crate::answer::{self, Voice};
 use crate::dice::Dice;
-use crate::meta::{Kind, Meta, Shape};
+use crate::meta::{AnswerKind, Meta, Shape};
 use crate::mysqld::login::SCHEMAS;
 
 /// A command on its way.
@@ -65,7 +65,7 @@ impl Setting<'_> {
     /// With autocommit off every statement that its server can parse opens a transaction when there
     /// is none.
     pub(super) fn opening(&self, mut meta: Meta) -> Meta {
-        let is_parsed = meta.shape.kind != Kind::Refuse;
+        let is_parsed = meta.shape.kind != AnswerKind::Refuse;
         if !self.model.autocommit && self.model.transaction == 0 && is_parsed {
             meta.bearing.transaction = self.number;
             meta.opens = true;
@@ -200,7 +200,7 @@ impl Setting<'_> {
         if dice.percent(25) {
             return self.returning(dice);
         }
-        let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(Kind::Write) };
+        let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(AnswerKind::Write) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let effects = made_by(&meta);
         let (verb, rest) = *dice.pick(&[
@@ -215,7 +215,7 @@ impl Setting<'_> {
     fn returning(&self, dice: &mut Dice) -> Sending {
         let warnings = if dice.percent(20) { 2 } else { 0 };
         let rows = dice.below(3) as u32;
-        let shape = Shape { rows, warnings, ..Shape::of(Kind::Returning) };
+        let shape = Shape { rows, warnings, ..Shape::of(AnswerKind::Returning) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let mut effects = made_by(&meta);
         if warnings > 0 {
@@ -228,7 +228,7 @@ impl Setting<'_> {
     fn half(&self) -> Sending {
         let model = self.model;
         let fits = model.caps.contains(Caps::MULTI_STATEMENTS) && model.autocommit;
-        let mut meta = model.meta(self.number, Shape::of(Kind::Half));
+        let mut meta = model.meta(self.number, Shape::of(AnswerKind::Half));
         if !fits || model.transaction != 0 {
             return self.insert_id();
         }
@@ -238,7 +238,7 @@ impl Setting<'_> {
     }
 
     fn begin(&self, dice: &mut Dice) -> Sending {
-        let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
+        let mut meta = self.model.meta(self.number, Shape::of(AnswerKind::Plain));
         meta.bearing.transaction = self.number;
         meta.opens = true;
         let verb = *dice.pick(&["BEGIN", "START"]);
@@ -248,7 +248,7 @@ impl Setting<'_> {
 
     /// `COMMIT` or `ROLLBACK`; with nothing to end the proxy answers itself.
     fn end(&self, dice: &mut Dice) -> Sending {
-        let meta = self.model.meta(self.number, Shape::of(Kind::End));
+        let meta = self.model.meta(self.number, Shape::of(AnswerKind::End));
         let verb = *dice.pick(&["COMMIT", "ROLLBACK"]);
         let mut sending = self.text("end", verb, "", meta, vec![Effect::End]);
         if let Some(expect) = &mut sending.expect {
@@ -281,7 +281,7 @@ impl Setting<'_> {
         if dice.percent(25) {
             return self.pin_by_rows(dice);
         }
-        let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
+        let mut meta = self.model.meta(self.number, Shape::of(AnswerKind::Plain));
         // with autocommit off it need not open a transaction; the words leave that alone
         meta.bearing.pin = self.number;
         meta.pins = true;
@@ -328,7 +328,7 @@ impl Setting<'_> {
             return self.write(dice);
         }
         let (width, rows) = (dice.below(3000) as u32, dice.below(2) as u32);
-        let shape = Shape { width, rows, ..Shape::of(Kind::File) };
+        let shape = Shape { width, rows, ..Shape::of(AnswerKind::File) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let rest = "LOCAL INFILE 'f' INTO TABLE t";
         let effects = made_by(&meta);

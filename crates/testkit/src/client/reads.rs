@@ -6,12 +6,12 @@ use super::model::{Effect, Model};
 use super::plan::{Sending, Setting};
 use crate::answer::{self, CALCULATES, Voice, of_whole};
 use crate::dice::Dice;
-use crate::meta::{Counts, Kind, Shape};
+use crate::meta::{AnswerKind, Counts, Shape};
 
 impl Setting<'_> {
     /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
     pub(super) fn read(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape { rows: dice.below(5) as u32, ..Shape::of(Kind::Rows) };
+        let mut shape = Shape { rows: dice.below(5) as u32, ..Shape::of(AnswerKind::Rows) };
         shape.width = dice.below(60) as u32;
         if self.large && dice.percent(6) {
             shape = Shape { rows: dice.below(40) as u32, width: dice.below(8000) as u32, ..shape };
@@ -28,7 +28,7 @@ impl Setting<'_> {
 
     /// A read that is told apart from others, since lanes are not shared for all of them.
     pub(super) fn odd_read(&self, dice: &mut Dice) -> Sending {
-        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(AnswerKind::Rows) };
         if self.long || self.model.relayed || dice.percent(60) {
             return self.call(shape);
         }
@@ -49,7 +49,7 @@ impl Setting<'_> {
     }
 
     pub(super) fn locking(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape::of(Kind::Rows);
+        let mut shape = Shape::of(AnswerKind::Rows);
         shape.rows = dice.below(3) as u32;
         let meta = self.opening(self.model.meta(self.number, shape));
         self.text("locking read", "SELECT", "v FROM t FOR UPDATE", meta, Vec::new())
@@ -58,17 +58,17 @@ impl Setting<'_> {
     pub(super) fn failing(&self, dice: &mut Dice) -> Sending {
         let in_transaction = self.model.transaction != 0;
         let kind = match dice.below(3) {
-            0 if in_transaction => Kind::Deadlock,
-            0 | 1 => Kind::Break,
-            _ => Kind::Refuse,
+            0 if in_transaction => AnswerKind::Deadlock,
+            0 | 1 => AnswerKind::Break,
+            _ => AnswerKind::Refuse,
         };
         let shape = Shape { rows: dice.below(5) as u32, width: 30, ..Shape::of(kind) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let effects = match kind {
-            Kind::Deadlock => vec![Effect::Deadlock],
+            AnswerKind::Deadlock => vec![Effect::Deadlock],
             _ => vec![Effect::Warned(self.number)],
         };
-        let (verb, rest) = match kind != Kind::Deadlock && dice.percent(25) {
+        let (verb, rest) = match kind != AnswerKind::Deadlock && dice.percent(25) {
             true => ("INSERT", "INTO t VALUES (1) RETURNING v"),
             false => ("SELECT", "v FROM t"),
         };
@@ -88,12 +88,12 @@ impl Setting<'_> {
     /// Asks for the warnings of the statement before: for nothing else, or among other things.
     pub(super) fn warnings(&self, dice: &mut Dice) -> Sending {
         let warned = self.model.warned;
-        let kind = if dice.percent(70) { Kind::Diagnostics } else { Kind::Rows };
+        let kind = if dice.percent(70) { AnswerKind::Diagnostics } else { AnswerKind::Rows };
         let mut meta = self.opening(self.model.meta(self.number, Shape::of(kind)));
         meta.warned = warned;
         // they are still there afterwards
         let effects = vec![Effect::Warned(warned)];
-        if kind == Kind::Rows {
+        if kind == AnswerKind::Rows {
             meta.shape.rows = 1;
             return self.text("warned?", "SELECT", "@@warning_count > 0", meta, effects);
         }
@@ -111,7 +111,7 @@ impl Setting<'_> {
 
     /// Asks what the statement before came to, in a text that a server answers.
     pub(super) fn counted(&self, counts: Counts) -> Sending {
-        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: 1, ..Shape::of(AnswerKind::Rows) };
         let mut meta = self.opening(self.model.meta(self.number, shape));
         meta.counts = Some(counts);
         let rest = match counts.found {
@@ -126,7 +126,7 @@ impl Setting<'_> {
 
     /// A read of a part, with the count of the whole, which only its connection knows.
     pub(super) fn calculating(&self, dice: &mut Dice) -> Sending {
-        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(AnswerKind::Rows) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let rest = format!("{CALCULATES} v FROM t LIMIT {}", shape.rows);
         let mut sending = self.text("whole count", "SELECT", &rest, meta, Vec::new());
@@ -137,7 +137,7 @@ impl Setting<'_> {
     }
 
     pub(super) fn warn(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape::of(Kind::Rows);
+        let mut shape = Shape::of(AnswerKind::Rows);
         shape.rows = dice.below(3) as u32;
         shape.warnings = 2;
         let meta = self.opening(self.model.meta(self.number, shape));
@@ -145,7 +145,7 @@ impl Setting<'_> {
     }
 
     pub(super) fn insert_id(&self) -> Sending {
-        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: 1, ..Shape::of(AnswerKind::Rows) };
         let mut meta = self.opening(self.model.meta(self.number, shape));
         if !self.model.relayed {
             meta.insert_id = Some(self.model.insert_id);
@@ -155,7 +155,7 @@ impl Setting<'_> {
 
     /// Rows, at whose end the server tells that its session has changed.
     pub(super) fn pin_by_rows(&self, dice: &mut Dice) -> Sending {
-        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(AnswerKind::Rows) };
         let mut meta = self.opening(self.model.meta(self.number, shape));
         (meta.bearing.pin, meta.pins) = (self.number, true);
         let pin = Effect::Pin(self.number);

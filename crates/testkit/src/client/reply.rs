@@ -39,7 +39,7 @@ pub(super) struct Expect {
 
 /// What came of some bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ReplyProgress {
     /// More is to come.
     More,
     /// A right answer is complete.
@@ -62,22 +62,22 @@ impl Expect {
     }
 
     /// Takes whole packets until something has come of them; returns how many bytes it took.
-    pub(super) fn take(&mut self, input: &[u8]) -> (usize, Outcome) {
+    pub(super) fn take(&mut self, input: &[u8]) -> (usize, ReplyProgress) {
         let mut taken = 0;
         while let Framed::Packet(packet) = frame::next_packet(&input[taken..]) {
             let raw = &input[taken..taken + packet.len];
             taken += packet.len;
             match self.packet(raw, packet.payload, packet.seq) {
-                Outcome::More => {}
+                ReplyProgress::More => {}
                 outcome => return (taken, outcome),
             }
         }
-        (taken, Outcome::More)
+        (taken, ReplyProgress::More)
     }
 
-    fn packet(&mut self, raw: &[u8], payload: &[u8], seq: u8) -> Outcome {
+    fn packet(&mut self, raw: &[u8], payload: &[u8], seq: u8) -> ReplyProgress {
         if self.any {
-            return Outcome::Done;
+            return ReplyProgress::Done;
         }
         let from = self.position;
         let fits = self.candidates.iter().any(|right| self.goes_on(right, raw));
@@ -86,7 +86,7 @@ impl Expect {
         }
         if !fits {
             let right = self.candidates.first().map(|right| right[from..].to_vec());
-            return Outcome::Wrong(difference(&right.unwrap_or_default(), from, raw));
+            return ReplyProgress::Wrong(difference(&right.unwrap_or_default(), from, raw));
         }
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.retain(|right| self.goes_on(right, raw));
@@ -97,8 +97,8 @@ impl Expect {
         }
         self.position += raw.len();
         match self.candidates.iter().any(|right| right.len() == self.position) {
-            true => Outcome::Done,
-            false => Outcome::More,
+            true => ReplyProgress::Done,
+            false => ReplyProgress::More,
         }
     }
 
@@ -114,17 +114,17 @@ impl Expect {
         }
     }
 
-    fn error(&self, payload: &[u8], seq: u8) -> Outcome {
+    fn error(&self, payload: &[u8], seq: u8) -> ReplyProgress {
         let numbers = self.candidates.iter().filter_map(|right| right.get(self.position + 3));
         if !self.candidates.is_empty() && !numbers.clone().any(|right| *right == seq) {
-            return Outcome::Wrong(format!("an error with the sequence number {seq}"));
+            return ReplyProgress::Wrong(format!("an error with the sequence number {seq}"));
         }
         match ErrPacket::parse(payload) {
             Ok(err) => {
                 let message = String::from_utf8_lossy(err.message).into();
-                Outcome::Error { code: err.code, message }
+                ReplyProgress::Error { code: err.code, message }
             }
-            Err(_) => Outcome::Wrong("an error that cannot be read".into()),
+            Err(_) => ReplyProgress::Wrong("an error that cannot be read".into()),
         }
     }
 
@@ -162,34 +162,34 @@ mod tests {
     #[test]
     fn a_right_answer_is_seen_to_its_end_in_pieces() {
         let mut awaited = expect(&[ONE, TWO]);
-        assert_eq!(awaited.take(&ONE[..9]), (7, Outcome::More));
+        assert_eq!(awaited.take(&ONE[..9]), (7, ReplyProgress::More));
         assert!(awaited.may_begin(&ONE[7..9]));
-        assert_eq!(awaited.take(b"\x01\0\0\x02xZ"), (5, Outcome::Done));
+        assert_eq!(awaited.take(b"\x01\0\0\x02xZ"), (5, ReplyProgress::Done));
     }
 
     #[test]
     fn a_wrong_byte_is_wrong_even_when_another_candidate_had_it_there() {
         let mut awaited = expect(&[ONE, TWO]);
-        assert_eq!(awaited.take(&ONE[..7]), (7, Outcome::More));
-        assert!(matches!(awaited.take(&TWO[7..]), (5, Outcome::Wrong(_))));
+        assert_eq!(awaited.take(&ONE[..7]), (7, ReplyProgress::More));
+        assert!(matches!(awaited.take(&TWO[7..]), (5, ReplyProgress::Wrong(_))));
     }
 
     #[test]
     fn what_is_wrong_behind_the_first_packet_is_shown_beside_what_is_right_there() {
         let mut awaited = expect(&[ONE]);
-        assert_eq!(awaited.take(&ONE[..7]), (7, Outcome::More));
+        assert_eq!(awaited.take(&ONE[..7]), (7, ReplyProgress::More));
         let told = "at byte 11: got \"\\x01\\x00\\x00\\x02y\", not \"\\x01\\x00\\x00\\x02x\"";
-        assert_eq!(awaited.take(&TWO[7..]), (5, Outcome::Wrong(told.into())));
+        assert_eq!(awaited.take(&TWO[7..]), (5, ReplyProgress::Wrong(told.into())));
     }
 
     #[test]
     fn an_error_nobody_expected_is_told_by_its_number_where_its_sequence_is_right() {
         let error = |seq| [b"\x0c\0\0".as_slice(), &[seq], b"\xff\xdd\x07#HY000abc"].concat();
-        let told = || Outcome::Error { code: 2013, message: "abc".into() };
+        let told = || ReplyProgress::Error { code: 2013, message: "abc".into() };
         assert_eq!(expect(&[ONE]).take(&error(1)), (16, told()));
         let mut awaited = expect(&[ONE]);
-        assert_eq!(awaited.take(&ONE[..7]), (7, Outcome::More));
-        assert!(matches!(awaited.clone().take(&error(1)), (16, Outcome::Wrong(_))));
+        assert_eq!(awaited.take(&ONE[..7]), (7, ReplyProgress::More));
+        assert!(matches!(awaited.clone().take(&error(1)), (16, ReplyProgress::Wrong(_))));
         assert_eq!(awaited.take(&error(2)), (16, told()));
     }
 }

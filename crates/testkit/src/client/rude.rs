@@ -8,7 +8,7 @@ use wire::reply::ErrPacket;
 
 use super::Alarm;
 use super::reply::Expect;
-use super::stay::{Around, Goes, Phase, Stay};
+use super::stay::{Around, Goes, Stay, StayPhase};
 use crate::board::Board;
 use crate::dice::Dice;
 
@@ -22,7 +22,7 @@ impl Stay {
     ) -> Goes {
         around.io.send(self.sock, &[&garbage(around.dice, seq)]);
         around.board.borrow_mut().count(name);
-        self.phase = Phase::Garbled;
+        self.phase = StayPhase::Garbled;
         self.alarm(around, Alarm::Leave, 50_000);
         Goes::On
     }
@@ -68,7 +68,7 @@ impl Stay {
             board.wrong(format!("{}: turned away with {code}", self.doing()));
         }
         board.count("client: turned away");
-        self.phase = Phase::Garbled;
+        self.phase = StayPhase::Garbled;
         true
     }
 
@@ -76,10 +76,10 @@ impl Stay {
     /// fault.
     pub(super) fn expects_the_end(&self, board: &Board) -> bool {
         match self.phase {
-            Phase::Leaving | Phase::Garbled | Phase::Unheeded => true,
+            StayPhase::Leaving | StayPhase::Garbled | StayPhase::Unheeded => true,
             // an address of which too many logins failed is not even greeted
-            Phase::Greeting => board.limits.failed_logins.is_some(),
-            Phase::Login | Phase::Ready => self.shut.is_some(),
+            StayPhase::Greeting => board.limits.failed_logins.is_some(),
+            StayPhase::Login | StayPhase::Ready => self.shut.is_some(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Stay {
     /// byte of it.
     pub(super) fn is_owed_answers(&self, now: Micros) -> bool {
         let lately = |at: Micros| now.since(at) < Micros::from_ms(900);
-        self.phase == Phase::Ready && !self.expects.is_empty() && self.shut.is_some_and(lately)
+        self.phase == StayPhase::Ready && !self.expects.is_empty() && self.shut.is_some_and(lately)
     }
 
     /// Whether it waits for answers, and not for being asked for more.

@@ -10,7 +10,7 @@ use super::plan::{Sending, Setting, packet};
 use super::reply::Expect;
 use crate::answer;
 use crate::dice::Dice;
-use crate::meta::{Kind, Shape};
+use crate::meta::{AnswerKind, Shape};
 use crate::sim::rules::{ANSWER, REFUSAL};
 
 impl Setting<'_> {
@@ -34,7 +34,7 @@ impl Setting<'_> {
     }
 
     fn read_of(&self, name: &'static str, table: &str, dice: &mut Dice) -> Sending {
-        let shape = Shape { rows: dice.below(4) as u32, ..Shape::of(Kind::Rows) };
+        let shape = Shape { rows: dice.below(4) as u32, ..Shape::of(AnswerKind::Rows) };
         let meta = self.opening(self.model.meta(self.number, shape));
         self.text(name, "SELECT", &format!("v FROM {table}"), meta, Vec::new())
     }
@@ -79,7 +79,7 @@ impl Setting<'_> {
 
     /// A read with an annotation.
     fn hinted(&self, dice: &mut Dice) -> Sending {
-        let meta = self.opening(self.model.meta(self.number, Shape::of(Kind::Rows)));
+        let meta = self.opening(self.model.meta(self.number, Shape::of(AnswerKind::Rows)));
         let hint =
             *dice.pick(&["create_new_connection=1", "query_delay=2", "query_timeout=100000"]);
         let mut sending = self.text("hinted", "SELECT", "v FROM t", meta.clone(), Vec::new());

@@ -12,7 +12,7 @@ use super::plan::{Sending, Setting, made_by, packet};
 use super::reply::Expect;
 use crate::answer;
 use crate::dice::Dice;
-use crate::meta::{Kind, Meta, Shape};
+use crate::meta::{AnswerKind, Meta, Shape};
 use crate::mysqld::execute::{UNTYPED, executed, fetched};
 
 /// A text that many sessions prepare.
@@ -29,13 +29,13 @@ impl Setting<'_> {
             (false, false) => (70, 4),
         };
         let reads = dice.percent(reads);
-        let mut shape = Shape::of(Kind::Prepare);
+        let mut shape = Shape::of(AnswerKind::Prepare);
         let returns = !reads && dice.percent(30);
         shape.rows = if returns { 2 } else { u32::from(reads) };
         if dice.percent(10) {
-            shape.kind = Kind::Refuse;
+            shape.kind = AnswerKind::Refuse;
         }
-        let meta = match shape.kind == Kind::Prepare && dice.percent(80) {
+        let meta = match shape.kind == AnswerKind::Prepare && dice.percent(80) {
             true => common(1 + dice.below(texts) as u32, shape),
             false => self.model.meta(self.number, shape),
         };
@@ -45,7 +45,7 @@ impl Setting<'_> {
             _ => format!("INSERT /*{meta}*/ INTO t VALUES (?)"),
         };
         let bytes = packet(code::STMT_PREPARE, text.as_bytes());
-        if shape.kind == Kind::Refuse {
+        if shape.kind == AnswerKind::Refuse {
             let expect = self.expect(&meta, reads, false, Vec::new());
             return Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() };
         }
@@ -122,7 +122,7 @@ impl Setting<'_> {
         let (shape, scrolls) = self.shape_of(handle, plainly, dice);
         let mut meta = self.opening(self.model.meta(self.number, shape));
         let mut effects = Vec::new();
-        if shape.kind == Kind::Write && dice.percent(3) {
+        if shape.kind == AnswerKind::Write && dice.percent(3) {
             // what it calls changes the connection
             (meta.bearing.pin, meta.pins) = (self.number, true);
             effects.push(Effect::Pin(self.number));
@@ -133,7 +133,7 @@ impl Setting<'_> {
         if meta.opens {
             effects.push(Effect::Transaction(meta.bearing.transaction));
         }
-        if matches!(shape.kind, Kind::Write | Kind::Returning) {
+        if matches!(shape.kind, AnswerKind::Write | AnswerKind::Returning) {
             effects.extend(made_by(&meta));
         }
         let kind = match handle.kind {
@@ -182,18 +182,18 @@ impl Setting<'_> {
     fn shape_of(&self, handle: &Handle, plainly: u64, dice: &mut Dice) -> (Shape, bool) {
         let rows = dice.below(4) as u32;
         let mut shape = match handle.reads {
-            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
-            false if handle.returns => Shape { rows, ..Shape::of(Kind::Returning) },
-            false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
+            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(AnswerKind::Rows) },
+            false if handle.returns => Shape { rows, ..Shape::of(AnswerKind::Returning) },
+            false => Shape { rows: rows.min(1), ..Shape::of(AnswerKind::Write) },
         };
         if handle.reads && dice.percent(if self.drills { 75 } else { 12 }) {
             // who is relayed has to know by itself what becomes of its types
             let refused = !self.model.relayed && dice.percent(if self.drills { 90 } else { 50 });
-            shape.kind = if refused { Kind::Refuse } else { Kind::Break };
+            shape.kind = if refused { AnswerKind::Refuse } else { AnswerKind::Break };
         }
-        let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(plainly);
+        let scrolls = shape.kind == AnswerKind::Rows && shape.rows > 0 && dice.percent(plainly);
         // what warned once shares no lane any more
-        let warns = shape.kind == Kind::Rows && !scrolls && !self.drills && dice.percent(8);
+        let warns = shape.kind == AnswerKind::Rows && !scrolls && !self.drills && dice.percent(8);
         shape.warnings = if warns { 2 } else { 0 };
         (shape, scrolls)
     }

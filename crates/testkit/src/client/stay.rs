@@ -8,10 +8,10 @@ use wire::command::code;
 use wire::connect::Greeting;
 use wire::frame::{self, Framed};
 
-use super::login::{self, Persona, Step};
+use super::login::{self, AuthStep, Persona};
 use super::model::{Effect, Model};
 use super::plan::{Sending, Setting, packet};
-use super::reply::{Expect, Outcome};
+use super::reply::{Expect, ReplyProgress};
 use super::{Alarm, Habits, key};
 use crate::answer::{self, Voice};
 use crate::board::{Board, SharedBoard};
@@ -42,7 +42,7 @@ pub(super) struct Around<'a, D: Driver> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum StayPhase {
     Greeting,
     Login,
     Ready,
@@ -60,7 +60,7 @@ pub(super) struct Stay {
     pub(super) tag: u32,
     pub(super) sock: Sock,
     persona: Persona,
-    pub(super) phase: Phase,
+    pub(super) phase: StayPhase,
     caps: Caps,
     connection: u32,
     pub(super) model: Model,
@@ -89,7 +89,7 @@ impl Stay {
             sock,
             model: Model::new(tag, "", "", 0, Caps::NONE),
             persona,
-            phase: Phase::Greeting,
+            phase: StayPhase::Greeting,
             caps: Caps::NONE,
             connection: 0,
             input: Vec::new(),
@@ -116,17 +116,17 @@ impl Stay {
                 return Goes::On;
             }
             let goes = match self.phase {
-                Phase::Greeting => self.on_greeting(around),
-                Phase::Login => self.on_login(around),
-                Phase::Ready => self.on_reply(around),
-                Phase::Leaving => {
+                StayPhase::Greeting => self.on_greeting(around),
+                StayPhase::Login => self.on_login(around),
+                StayPhase::Ready => self.on_reply(around),
+                StayPhase::Leaving => {
                     if !self.input.is_empty() {
                         self.wrong(around, "bytes came after the good-bye");
                     }
                     None
                 }
-                Phase::Garbled => self.on_garbled(around),
-                Phase::Unheeded => {
+                StayPhase::Garbled => self.on_garbled(around),
+                StayPhase::Unheeded => {
                     self.input.clear();
                     None
                 }
@@ -180,7 +180,7 @@ impl Stay {
             return Some(self.garble(around, 1, "garbled login"));
         }
         around.io.send(self.sock, &[&self.persona.respond(&greeting)]);
-        self.phase = Phase::Login;
+        self.phase = StayPhase::Login;
         Some(Goes::On)
     }
 
@@ -188,12 +188,12 @@ impl Stay {
         let (payload, seq) = self.packet()?;
         let persona = self.persona.clone();
         match login::step(&payload, seq, &persona.password, self.caps) {
-            Step::Wait => Some(Goes::On),
-            Step::Answer(bytes) => {
+            AuthStep::Wait => Some(Goes::On),
+            AuthStep::Answer(bytes) => {
                 around.io.send(self.sock, &[&bytes]);
                 Some(Goes::On)
             }
-            Step::Welcome(status) => {
+            AuthStep::Welcome(status) => {
                 let losses = around.board.borrow().losses;
                 // where a server cannot be asked in time, the first query will tell
                 let is_unchecked = losses || around.habits.wander;
@@ -221,10 +221,10 @@ impl Stay {
                 if status != self.model.status() {
                     self.wrong(around, &format!("{status:?} after the login"));
                 }
-                self.phase = Phase::Ready;
+                self.phase = StayPhase::Ready;
                 Some(self.on_act(around))
             }
-            Step::Refused(code) => {
+            AuthStep::Refused(code) => {
                 let Board { losses, limits, .. } = *around.board.borrow();
                 let right = match code {
                     1040 => limits.clients.is_some(),
@@ -238,10 +238,10 @@ impl Stay {
                     self.wrong(around, &format!("the login was refused with {code}"));
                 }
                 around.board.borrow_mut().count("client: refused");
-                self.phase = Phase::Garbled;
+                self.phase = StayPhase::Garbled;
                 Some(Goes::On)
             }
-            Step::Nonsense => {
+            AuthStep::Nonsense => {
                 self.wrong(around, "a packet of the login cannot be read");
                 None
             }
@@ -250,7 +250,7 @@ impl Stay {
 
     /// Time to send something.
     pub(super) fn on_act<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
-        if self.phase != Phase::Ready || !self.expects.is_empty() || self.shut.is_some() {
+        if self.phase != StayPhase::Ready || !self.expects.is_empty() || self.shut.is_some() {
             return Goes::On;
         }
         if self.commands_left == 0 {
@@ -363,7 +363,7 @@ impl Stay {
 
     fn leave<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
         around.io.send(self.sock, &[&packet(code::QUIT, &[])]);
-        self.phase = Phase::Leaving;
+        self.phase = StayPhase::Leaving;
         Goes::On
     }
 
@@ -382,19 +382,19 @@ impl Stay {
         let (taken, outcome) = expect.take(&self.input);
         self.input.drain(..taken);
         match outcome {
-            Outcome::More => return None,
-            Outcome::Wrong(what) => {
+            ReplyProgress::More => return None,
+            ReplyProgress::Wrong(what) => {
                 self.wrong(around, &what);
                 return None;
             }
-            Outcome::Done => self.done(around),
-            Outcome::Error { code, message } => self.on_error(around, code, &message),
+            ReplyProgress::Done => self.done(around),
+            ReplyProgress::Error { code, message } => self.on_error(around, code, &message),
         }
         Some(self.next(around))
     }
 
     fn next<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
-        if self.expects.is_empty() && self.phase == Phase::Ready {
+        if self.expects.is_empty() && self.phase == StayPhase::Ready {
             return self.later(around);
         }
         Goes::On
@@ -483,7 +483,7 @@ impl Stay {
         }
         if code == TOO_LONG && !self.expects.is_empty() {
             self.expects.clear();
-            self.phase = Phase::Unheeded;
+            self.phase = StayPhase::Unheeded;
             self.alarm(around, Alarm::Leave, 50_000);
         }
     }
@@ -494,20 +494,20 @@ impl Stay {
         let user = expect.change_user.clone()?;
         let password = ACCOUNTS.iter().find(|(name, _)| *name == user).map_or("", |(_, p)| p);
         match login::step(&payload, seq, password, self.caps) {
-            Step::Wait => {}
-            Step::Answer(bytes) => {
+            AuthStep::Wait => {}
+            AuthStep::Answer(bytes) => {
                 around.io.send(self.sock, &[&bytes]);
             }
-            Step::Welcome(status) => {
+            AuthStep::Welcome(status) => {
                 self.done(around);
                 if status != self.model.status() {
                     self.wrong(around, &format!("{status:?} after a change of user"));
                 }
                 return Some(self.next(around));
             }
-            Step::Refused(1226) if around.board.borrow().limits.of_account.is_some() => {
+            AuthStep::Refused(1226) if around.board.borrow().limits.of_account.is_some() => {
                 self.expects.clear();
-                self.phase = Phase::Garbled;
+                self.phase = StayPhase::Garbled;
             }
             other => self.wrong(around, &format!("a change of user led to {other:?}")),
         }
@@ -526,7 +526,7 @@ impl Stay {
             board.wrong(format!("{}: the end in place of an answer", self.doing()));
         }
         let begun = self.expects.front().is_none_or(|expect| expect.may_begin(&self.input));
-        if self.phase == Phase::Ready && !begun {
+        if self.phase == StayPhase::Ready && !begun {
             board.wrong(format!("{}: wrong bytes, then the end", self.doing()));
         }
         board.connections.remove(&self.connection);

@@ -7,12 +7,12 @@ use wire::auth::nonce_of;
 use wire::execute::ParamType;
 use wire::{Caps, Status};
 
-use super::login::Login;
+use super::login::MysqldLogin;
 use super::{Mysqld, Reaction};
 use crate::answer::{self, Voice};
 use crate::board::Board;
 use crate::dice::Dice;
-use crate::meta::{Counts, Home, Kind, Meta};
+use crate::meta::{AnswerKind, Counts, Home, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
 
@@ -56,7 +56,7 @@ pub(super) struct Conn {
     pub(super) server_name: &'static str,
     pub(super) thread: u32,
     pub(super) scramble: [u8; 20],
-    pub(super) login: Option<Login>,
+    pub(super) login: Option<MysqldLogin>,
     pub(super) busy: Option<Busy>,
     /// It has ended its side and hears nothing any more.
     pub(super) mute: bool,
@@ -105,7 +105,7 @@ impl Conn {
             // far from the ids that the proxy gives its clients
             thread: 1_000_000 + made,
             scramble: nonce_of(dice.bytes20()),
-            login: Some(Login::new(of.sha2, dice.percent(10))),
+            login: Some(MysqldLogin::new(of.sha2, dice.percent(10))),
             busy: None,
             mute: false,
             killable: false,
@@ -239,19 +239,19 @@ impl Conn {
             self.pin = Some((tag, meta.bearing.pin));
         }
         match meta.shape.kind {
-            Kind::Write | Kind::Returning | Kind::File => {
+            AnswerKind::Write | AnswerKind::Returning | AnswerKind::File => {
                 *board.writes.entry((tag, number)).or_default() += 1;
                 if answer::insert_id(meta) != 0 {
                     self.insert_id = answer::insert_id(meta);
                 }
             }
-            Kind::End | Kind::Deadlock => self.transaction = None,
+            AnswerKind::End | AnswerKind::Deadlock => self.transaction = None,
             _ => {}
         }
         if meta.warned != 0 {
             // to ask about them leaves them there
             let told = answer::diagnostics(self.warned, &self.voice(binary));
-            let alone = meta.shape.kind == Kind::Diagnostics;
+            let alone = meta.shape.kind == AnswerKind::Diagnostics;
             return Reaction::Reply(match alone {
                 true => told,
                 false => answer::answer(meta, &self.voice(binary)),
@@ -259,9 +259,9 @@ impl Conn {
         }
         let warns = meta.shape.warnings > 0 || FAILS.contains(&meta.shape.kind);
         self.warned = warns.then_some((tag, number));
-        let plain = meta.shape.kind == Kind::Rows && meta.shape.warnings == 0;
+        let plain = meta.shape.kind == AnswerKind::Rows && meta.shape.warnings == 0;
         self.killable = plain && !meta.opens && !meta.pins;
-        if meta.shape.kind == Kind::File {
+        if meta.shape.kind == AnswerKind::File {
             self.infile = Some(Infile { meta: meta.clone(), bytes: Vec::new() });
         }
         let changed = meta.pins && self.tells_changes && !self.keeps_quiet(meta);
@@ -299,7 +299,7 @@ impl Conn {
     fn keeps_quiet(&self, meta: &Meta) -> bool {
         match self.bug {
             Some(Planted::ChangeNotTold) => true,
-            Some(Planted::ChangeInRowsNotTold) => meta.shape.kind == Kind::Rows,
+            Some(Planted::ChangeInRowsNotTold) => meta.shape.kind == AnswerKind::Rows,
             _ => false,
         }
     }
@@ -334,11 +334,14 @@ pub(super) const NOTHING: Counts = Counts { found: Some(0), affected: 0 };
 const FAILED: Counts = Counts { found: None, affected: -1 };
 
 /// Answers that are errors, and so leave one behind.
-const FAILS: [Kind; 4] = [Kind::Break, Kind::Half, Kind::Refuse, Kind::Deadlock];
+const FAILS: [AnswerKind; 4] =
+    [AnswerKind::Break, AnswerKind::Half, AnswerKind::Refuse, AnswerKind::Deadlock];
 
 /// Whether a statement belongs on the primary.
 fn needs_primary(meta: &Meta) -> bool {
-    matches!(meta.shape.kind, Kind::Write | Kind::Returning | Kind::End | Kind::File)
-        || meta.bearing.transaction != 0
+    matches!(
+        meta.shape.kind,
+        AnswerKind::Write | AnswerKind::Returning | AnswerKind::End | AnswerKind::File
+    ) || meta.bearing.transaction != 0
         || meta.bearing.pin != 0
 }

@@ -13,7 +13,7 @@ use super::login::SCHEMAS;
 use super::{Mysqld, Reaction};
 use crate::answer::{self, CALCULATES};
 use crate::board::Board;
-use crate::meta::{Counts, Home, Kind, Meta};
+use crate::meta::{AnswerKind, Counts, Home, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
 use crate::sim::rules::NEVER_SEEN;
@@ -316,7 +316,7 @@ impl Conn {
             return Reaction::Reply(answer::error(1064, "no words"));
         };
         self.last_could_stay = self.last_stmt.take().is_some();
-        if meta.shape.kind == Kind::Refuse {
+        if meta.shape.kind == AnswerKind::Refuse {
             return Reaction::Reply(answer::answer(&meta, &self.voice(false)));
         }
         self.next_stmt += 1;
@@ -390,7 +390,7 @@ impl Conn {
         }
         match meta.shape.kind {
             // it did not come so far
-            Kind::Refuse => stmt.refused_at = self.now,
+            AnswerKind::Refuse => stmt.refused_at = self.now,
             _ => stmt.types = params.types,
         }
         if untyped {
@@ -405,7 +405,7 @@ impl Conn {
         }
         self.check(&meta, of, board);
         board.count("server: executed");
-        if flags == cursor::READ_ONLY && meta.shape.kind == Kind::Rows {
+        if flags == cursor::READ_ONLY && meta.shape.kind == AnswerKind::Rows {
             return self.open_cursor(id, meta, board);
         }
         self.run(&meta, true, board)

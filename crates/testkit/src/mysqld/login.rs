@@ -23,7 +23,7 @@ const SHA2: &[u8] = b"caching_sha2_password";
 
 /// A login that is not over.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(super) struct MysqldLogin {
     sha2: bool,
     /// Asks for the other plugin once.
     switches: bool,
@@ -37,7 +37,7 @@ struct Response {
     collation: u8,
 }
 
-impl Login {
+impl MysqldLogin {
     pub(super) fn new(sha2: bool, switches: bool) -> Self {
         Self { sha2, switches, response: None }
     }
@@ -134,7 +134,7 @@ impl Conn {
             let err = ErrPacket { code: 1049, sqlstate: *b"42000", message: message.as_bytes() };
             write_err(&mut out, &mut seq, &err);
             // the connection is of no use; whoever made it closes it
-            self.login = Some(Login::new(false, false));
+            self.login = Some(MysqldLogin::new(false, false));
             return Reaction::Reply(out);
         }
         board.count("server: login");
@@ -147,19 +147,19 @@ impl Conn {
     }
 }
 
-fn password(login: &Login) -> Option<&'static str> {
+fn password(login: &MysqldLogin) -> Option<&'static str> {
     let user = &login.response.as_ref()?.user;
     ACCOUNTS.iter().find(|(name, _)| name == user).map(|(_, password)| *password)
 }
 
-fn native_is_right(scramble: &[u8; 20], login: &Login, response: &[u8]) -> bool {
+fn native_is_right(scramble: &[u8; 20], login: &MysqldLogin, response: &[u8]) -> bool {
     password(login).is_some_and(|password| match password {
         "" => response.is_empty(),
         _ => response == native::scramble(password.as_bytes(), scramble),
     })
 }
 
-fn sha2_is_right(scramble: &[u8; 20], login: &Login, response: &[u8]) -> bool {
+fn sha2_is_right(scramble: &[u8; 20], login: &MysqldLogin, response: &[u8]) -> bool {
     password(login).is_some_and(|password| match password {
         "" => response.is_empty(),
         _ => response == sha2::scramble(password.as_bytes(), scramble),

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use io::Micros;
 
 use super::trio::Trio;
-use super::{Failure, Report};
+use super::{RunFailure, RunReport};
 
 /// How long the proxy may take to notice that its clients have gone.
 const SETTLING: Micros = Micros::from_secs(30);
 
 impl Trio {
     /// Lets everything end, and looks.
-    pub fn end(mut self) -> Result<Report, Failure> {
+    pub fn end(mut self) -> Result<RunReport, RunFailure> {
         self.calm_down();
         self.until("sessions are left", |trio| {
             trio.stage.proxies().all(|proxy| proxy.session_count() == 0)
@@ -34,11 +34,11 @@ impl Trio {
         let counters = self.stage.counters();
         let tally = self.stage.board.borrow().tally.clone();
         let span_us = self.stage.net.now().0;
-        Ok(Report { seed: self.seed, steps: self.step, span_us, counters, tally })
+        Ok(RunReport { seed: self.seed, steps: self.step, span_us, counters, tally })
     }
 
     /// Steps until something holds, or for too long.
-    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), RunFailure> {
         let deadline = self.stage.net.now().0 + SETTLING.0;
         while !holds(self) {
             if self.stage.net.now().0 > deadline {
@@ -52,7 +52,7 @@ impl Trio {
         Ok(())
     }
 
-    fn check_writes(&self) -> Result<(), Failure> {
+    fn check_writes(&self) -> Result<(), RunFailure> {
         let board = self.stage.board.borrow();
         match board.writes.iter().find(|(_, times)| **times > 1) {
             Some(((tag, number), times)) => {
@@ -62,7 +62,7 @@ impl Trio {
         }
     }
 
-    fn check_empty(&self) -> Result<(), Failure> {
+    fn check_empty(&self) -> Result<(), RunFailure> {
         let clients = self.stage.shared.clients();
         if clients != 0 {
             return Err(self.failure(format!("{clients} clients are counted still")));

@@ -5,7 +5,7 @@ use crate::dice::Dice;
 
 /// What there is little of; `None` where there is enough.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Limits {
+pub struct SimLimits {
     /// Clients at a time.
     pub clients: Option<u32>,
     /// Clients of one account at a time.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub backends_of_account: Option<u32>,
 }
 
-impl Limits {
+impl SimLimits {
     /// What a seed leaves little of.
     pub(super) fn of(seed: u64, losses: bool) -> Self {
         let mut dice = Dice::new(seed ^ 0x6c69_6d69_7473_0000);

@@ -20,7 +20,7 @@ use worker::{Mail, Outside, ServerAddresses, Shared, Worker};
 use super::changes::draft;
 use super::configurations::Configurations;
 use super::moves::Moves;
-use super::{Failure, Simulator, Weather, rules};
+use super::{RunFailure, Simulator, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::coverage::END_OF_ALL_SESSIONS;
@@ -210,7 +210,7 @@ impl Trio {
     }
 
     /// Runs until all clients have gone for good.
-    pub fn run(&mut self, weather: &Weather) -> Result<(), Failure> {
+    pub fn run(&mut self, weather: &Weather) -> Result<(), RunFailure> {
         let mut mail = Dice::new(self.seed ^ 0x6d61_696c);
         while !self.clients.service().are_over() {
             self.step()?;
@@ -240,7 +240,7 @@ impl Trio {
     }
 
     /// One step, and a look at what must hold after it.
-    pub fn step(&mut self) -> Result<(), Failure> {
+    pub fn step(&mut self) -> Result<(), RunFailure> {
         let went_on = self.stage.step(&mut self.clients);
         self.step += 1;
         if !went_on || self.step > STEPS_MAX {
@@ -249,11 +249,11 @@ impl Trio {
         self.check()
     }
 
-    pub(super) fn failure(&self, what: String) -> Failure {
-        Failure { seed: self.seed, step: self.step, what }
+    pub(super) fn failure(&self, what: String) -> RunFailure {
+        RunFailure { seed: self.seed, step: self.step, what }
     }
 
-    fn check(&mut self) -> Result<(), Failure> {
+    fn check(&mut self) -> Result<(), RunFailure> {
         if let Some(what) = self.stage.board.borrow().trouble.first() {
             return Err(self.failure(what.clone()));
         }
@@ -303,7 +303,7 @@ impl Trio {
     }
 
     /// Nothing is counted down.
-    fn check_counters(&mut self) -> Result<(), Failure> {
+    fn check_counters(&mut self) -> Result<(), RunFailure> {
         let counted = self.stage.counters();
         let both = self.counted.pairs().zip(counted.pairs());
         if let Some(((name, before), (_, after))) = both.into_iter().find(|(a, b)| b.1 < a.1) {
@@ -314,7 +314,7 @@ impl Trio {
     }
 
     /// Accounts have as many permits as connections, and no more than they may, but for kills.
-    fn check_accounts(&self) -> Result<(), Failure> {
+    fn check_accounts(&self) -> Result<(), RunFailure> {
         let mut live: BTreeMap<(usize, *const Backends), (u32, u32)> = BTreeMap::new();
         for (_, lane) in self.stage.proxies().flat_map(|proxy| proxy.lanes()) {
             let whose = (lane.server.index, Arc::as_ptr(&lane.account.backends));

@@ -4,7 +4,7 @@
 use engine::snapshot::Draft;
 use io::Faults;
 
-use super::Limits;
+use super::SimLimits;
 use crate::client::Habits;
 use crate::dice::Dice;
 use crate::mysqld::Manners;
@@ -38,7 +38,7 @@ pub struct Weather {
     /// The proxy reads what stored code there is.
     pub stored_code: bool,
     /// What there is little of.
-    pub limits: Limits,
+    pub limits: SimLimits,
     /// How the servers behave.
     pub manners: Manners,
     /// How the clients behave.
@@ -78,7 +78,7 @@ impl Weather {
             stall_us: 30_000,
             latency_us: 100_000,
             stored_code: false,
-            limits: Limits::default(),
+            limits: SimLimits::default(),
             manners: Manners::default(),
             habits,
             amend: |_| (),
@@ -105,7 +105,7 @@ impl Weather {
             wander: false,
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
-        let limits = Limits::of(seed, false);
+        let limits = SimLimits::of(seed, false);
         let changes_per_mille = changes(seed, &limits);
         habits.wander = changes_per_mille > 0 && wanders(seed);
         let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
@@ -150,7 +150,7 @@ impl Weather {
                 losses: true,
                 blows_per_mille: 4,
                 max_connections: dice.within(2..=8) as i64,
-                limits: Limits::of(seed, true),
+                limits: SimLimits::of(seed, true),
                 manners: Manners { dying: 3, leaving: 5, ..manners },
                 ..calm
             },
@@ -170,7 +170,7 @@ fn workers(seed: u64) -> usize {
 }
 
 /// How often the configuration changes.
-fn changes(seed: u64, limits: &Limits) -> u64 {
+fn changes(seed: u64, limits: &SimLimits) -> u64 {
     let mut dice = Dice::new(seed ^ 0x6368_616e_6765_7300);
     // a change may cost the connections that are being opened: with few of them a second, too many
     // changes leave none

@@ -1,7 +1,7 @@
 //! The families that ProxySQL has and of whose kind nothing is here: always 0, because dashboards
 //! and alerts ask by name. Their help says why.
 
-use super::{Family, Kind, Labels, Source};
+use super::{Family, FamilySource, Labels, MetricKind};
 
 /// Every one of them.
 pub(super) const FAMILIES: &[Family] = &[
@@ -87,11 +87,11 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 const fn counter(name: &'static str, help: &'static str, series: &'static [Labels]) -> Family {
-    Family { name, kind: Kind::Counter, help, source: Source::Nothing(series) }
+    Family { name, kind: MetricKind::Counter, help, source: FamilySource::Nothing(series) }
 }
 
 const fn gauge(name: &'static str, help: &'static str, series: &'static [Labels]) -> Family {
-    Family { name, kind: Kind::Gauge, help, source: Source::Nothing(series) }
+    Family { name, kind: MetricKind::Gauge, help, source: FamilySource::Nothing(series) }
 }
 
 /// The only series of its family.

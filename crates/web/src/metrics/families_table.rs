@@ -5,7 +5,7 @@ use engine::topology::Server;
 
 use super::monitor_table::number;
 use super::text::{Series, seconds};
-use super::{Family, Kind, Source, counter, gauge};
+use super::{Family, FamilySource, MetricKind, counter, gauge};
 use crate::view::{Serving, View};
 
 /// Every family whose numbers are known here.
@@ -417,7 +417,7 @@ const fn counts(
     help: &'static str,
     of: &'static [(super::Labels, &'static str)],
 ) -> Family {
-    Family { name, kind: Kind::Counter, help, source: Source::Status(of) }
+    Family { name, kind: MetricKind::Counter, help, source: FamilySource::Status(of) }
 }
 
 /// The same of what is so now.
@@ -426,7 +426,7 @@ const fn is_now(
     help: &'static str,
     of: &'static [(super::Labels, &'static str)],
 ) -> Family {
-    Family { name, kind: Kind::Gauge, help, source: Source::Status(of) }
+    Family { name, kind: MetricKind::Gauge, help, source: FamilySource::Status(of) }
 }
 
 /// One series for each server that workers tell of.

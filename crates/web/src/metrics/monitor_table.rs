@@ -3,7 +3,7 @@
 use engine::vars::Value;
 
 use super::text::Series;
-use super::{Family, Kind, Labels, Source, gauge};
+use super::{Family, FamilySource, Labels, MetricKind, gauge};
 use crate::view::View;
 
 /// Every one of them.
@@ -70,9 +70,9 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     Family {
         name: "tidegate_topology_changes_total",
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         help: "Changes of where servers stand: rows of stats_tidegate_topology_events.",
-        source: Source::Status(&[(&[], "topology_changes")]),
+        source: FamilySource::Status(&[(&[], "topology_changes")]),
     },
     gauge("proxysql_mysql_monitor_workers", "1 while servers are checked.", |v, s| {
         switch(v, s, "mysql-monitor_enabled");
@@ -135,7 +135,12 @@ pub(super) const FAMILIES: &[Family] = &[
 
 /// Checks of a kind by outcome, by their names in `stats_mysql_global`.
 const fn checks(name: &'static str, of: &'static [(Labels, &'static str)]) -> Family {
-    Family { name, kind: Kind::Counter, help: "Checks, by outcome.", source: Source::Status(of) }
+    Family {
+        name,
+        kind: MetricKind::Counter,
+        help: "Checks, by outcome.",
+        source: FamilySource::Status(of),
+    }
 }
 
 /// The configured number of a variable.

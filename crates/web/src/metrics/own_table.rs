@@ -2,7 +2,7 @@
 
 use super::families_table::endpoint;
 use super::text::{Series, seconds};
-use super::{Family, Kind, Source, counter, gauge};
+use super::{Family, FamilySource, MetricKind, counter, gauge};
 use crate::health;
 use crate::view::View;
 
@@ -10,9 +10,9 @@ use crate::view::View;
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "tidegate_command_duration_seconds",
-        kind: Kind::Histogram,
+        kind: MetricKind::Histogram,
         help: "Time from a command to the end of its answer, by class of statement.",
-        source: Source::Series(|v, s| {
+        source: FamilySource::Series(|v, s| {
             for (class, row) in v.collected.commands.rows().filter(|(_, row)| row.count > 0) {
                 s.histogram(&[("command", &class.name())], &row.buckets, row.time_us);
             }
@@ -20,9 +20,9 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         name: "tidegate_server_duration_seconds",
-        kind: Kind::Histogram,
+        kind: MetricKind::Histogram,
         help: "Time from a command to the end of its answer, by server and class of statement.",
-        source: Source::Series(|v, s| {
+        source: FamilySource::Series(|v, s| {
             for share in v.collected.servers.values() {
                 let (hostgroup, endpoint) = (share.server.hostgroup.0, endpoint(&share.server));
                 for (class, row) in &share.counters.classes {
@@ -178,9 +178,9 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     Family {
         name: "tidegate_certificate_not_after_seconds",
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         help: "Until when certificates for TLS are good, in seconds since 1970.",
-        source: Source::Series(|v, s| {
+        source: FamilySource::Series(|v, s| {
             for (file, not_after_s) in &v.certificates {
                 s.add(&[("file", file)], not_after_s);
             }

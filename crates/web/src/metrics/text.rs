@@ -7,7 +7,7 @@ use std::fmt::{Display, Write};
 
 use engine::stats::BOUNDS_US;
 
-use super::Kind;
+use super::MetricKind;
 
 /// A text that grows family by family.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Text {
 pub(crate) struct Series<'a> {
     out: &'a mut String,
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     help: &'static str,
     begun: bool,
 }
@@ -29,7 +29,7 @@ impl Text {
     pub(super) fn family(
         &mut self,
         name: &'static str,
-        kind: Kind,
+        kind: MetricKind,
         help: &'static str,
     ) -> Series<'_> {
         Series { out: &mut self.out, name, kind, help, begun: false }
@@ -81,9 +81,9 @@ impl Series<'_> {
         if !self.begun {
             self.begun = true;
             let kind = match self.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-                Kind::Histogram => "histogram",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
+                MetricKind::Histogram => "histogram",
             };
             let (name, help) = (self.name, self.help);
             let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn lines_are_as_prometheus_wants_them() {
         let mut text = Text::default();
-        text.family("empty", Kind::Gauge, "Nothing.");
-        text.family("plain", Kind::Counter, "A number.").one(7);
-        let mut labelled = text.family("labelled", Kind::Gauge, "Two.");
+        text.family("empty", MetricKind::Gauge, "Nothing.");
+        text.family("plain", MetricKind::Counter, "A number.").one(7);
+        let mut labelled = text.family("labelled", MetricKind::Gauge, "Two.");
         labelled.add(&[("b", &"x\"\\\ny"), ("a", &1)], 2.5);
         labelled.add(&[("a", &2)], 3);
         assert_eq!(
@@ -139,7 +139,11 @@ mod tests {
     fn a_distribution_adds_up_to_infinity() {
         let mut text = Text::default();
         let buckets = [1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 4];
-        text.family("h", Kind::Histogram, "Times.").histogram(&[("c", &"S")], &buckets, 1_500_020);
+        text.family("h", MetricKind::Histogram, "Times.").histogram(
+            &[("c", &"S")],
+            &buckets,
+            1_500_020,
+        );
         let text = text.finish();
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(lines.len(), 14, "{text}");

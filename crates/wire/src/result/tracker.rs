@@ -53,7 +53,7 @@ pub(super) enum Part {
 }
 
 /// What became of the bytes at hand.
-pub(super) enum Step {
+pub(super) enum TrackerStep {
     /// So many were taken; go on.
     Took(usize),
     /// So many were taken; the rest is not enough.
@@ -110,11 +110,13 @@ impl ReplyTracker {
         loop {
             consumed += self.pass_ordinary(bytes.get(consumed..).unwrap_or_default());
             match self.step(bytes, consumed).map_err(backend_fault)? {
-                Step::Took(len) => consumed += len,
-                Step::Wait(len) => {
+                TrackerStep::Took(len) => consumed += len,
+                TrackerStep::Wait(len) => {
                     return Ok(Fed { consumed: consumed + len, event: Event::More });
                 }
-                Step::Event(len, event) => return Ok(Fed { consumed: consumed + len, event }),
+                TrackerStep::Event(len, event) => {
+                    return Ok(Fed { consumed: consumed + len, event });
+                }
             }
         }
     }
@@ -168,7 +170,7 @@ impl ReplyTracker {
     }
 
     #[inline]
-    fn step(&mut self, bytes: &[u8], consumed: usize) -> Result<Step, Fault> {
+    fn step(&mut self, bytes: &[u8], consumed: usize) -> Result<TrackerStep, Fault> {
         let rest = bytes.get(consumed..).unwrap_or_default();
         if !self.is_between_packets() {
             return self.pass_frame(rest);
@@ -177,7 +179,7 @@ impl ReplyTracker {
             Part::Rows => self.pass_row_or_terminator(rest, consumed),
             Part::Definitions => self.pass_definition(rest, consumed),
             Part::First | Part::AfterFile | Part::DefinitionsEnd => self.read_whole(rest, consumed),
-            Part::Done => Ok(Step::Event(0, Event::End(self.tally.clone()))),
+            Part::Done => Ok(TrackerStep::Event(0, Event::End(self.tally.clone()))),
         }
     }
 
@@ -235,8 +237,12 @@ impl ReplyTracker {
 
     /// Passes a row that is not ordinary or not whole, or reads what ends the rows.
     #[cold]
-    fn pass_row_or_terminator(&mut self, rest: &[u8], consumed: usize) -> Result<Step, Fault> {
-        let Some((header, first)) = peek(rest)? else { return Ok(Step::Wait(0)) };
+    fn pass_row_or_terminator(
+        &mut self,
+        rest: &[u8],
+        consumed: usize,
+    ) -> Result<TrackerStep, Fault> {
+        let Some((header, first)) = peek(rest)? else { return Ok(TrackerStep::Wait(0)) };
         let ends = match first {
             0xff => true,
             0xfe => {
@@ -250,22 +256,22 @@ impl ReplyTracker {
         }
         self.begin_frame(header)?;
         self.count_rows(1);
-        Ok(Step::Took(HEADER_BYTES))
+        Ok(TrackerStep::Took(HEADER_BYTES))
     }
 
-    fn pass_definition(&mut self, rest: &[u8], consumed: usize) -> Result<Step, Fault> {
+    fn pass_definition(&mut self, rest: &[u8], consumed: usize) -> Result<TrackerStep, Fault> {
         if self.definitions == 0 {
             self.end_definitions();
-            return Ok(Step::Took(0));
+            return Ok(TrackerStep::Took(0));
         }
-        let Some((header, first)) = peek(rest)? else { return Ok(Step::Wait(0)) };
+        let Some((header, first)) = peek(rest)? else { return Ok(TrackerStep::Wait(0)) };
         match first {
             0xff => self.read_whole(rest, consumed),
             0xfe => Err(Fault::Unexpected { first }),
             _ => {
                 self.begin_frame(header)?;
                 self.definitions -= 1;
-                Ok(Step::Took(HEADER_BYTES))
+                Ok(TrackerStep::Took(HEADER_BYTES))
             }
         }
     }
@@ -297,34 +303,34 @@ impl ReplyTracker {
     }
 
     /// Reads a packet that must be whole.
-    fn read_whole(&mut self, rest: &[u8], consumed: usize) -> Result<Step, Fault> {
-        let Some(header) = Header::parse(rest) else { return Ok(Step::Wait(0)) };
+    fn read_whole(&mut self, rest: &[u8], consumed: usize) -> Result<TrackerStep, Fault> {
+        let Some(header) = Header::parse(rest) else { return Ok(TrackerStep::Wait(0)) };
         if header.len > WHOLE_BYTES_MAX {
             return Err(Fault::TooLong { len: header.len });
         }
         let Some(payload) = rest.get(HEADER_BYTES..HEADER_BYTES + header.len) else {
-            return Ok(Step::Wait(0));
+            return Ok(TrackerStep::Wait(0));
         };
         self.whole_at = consumed + HEADER_BYTES;
         let event = self.on_whole(Whole { header, payload, at: self.whole_at })?;
         let len = HEADER_BYTES + header.len;
         Ok(match event {
-            Some(event) => Step::Event(len, event),
-            None => Step::Took(len),
+            Some(event) => TrackerStep::Event(len, event),
+            None => TrackerStep::Took(len),
         })
     }
 
     /// Passes what has come of the packet at hand.
-    fn pass_frame(&mut self, rest: &[u8]) -> Result<Step, Fault> {
+    fn pass_frame(&mut self, rest: &[u8]) -> Result<TrackerStep, Fault> {
         if self.skip > 0 {
             let taken = self.skip.min(rest.len());
             self.skip -= taken;
             let is_whole = self.skip == 0;
-            return Ok(if is_whole { Step::Took(taken) } else { Step::Wait(taken) });
+            return Ok(if is_whole { TrackerStep::Took(taken) } else { TrackerStep::Wait(taken) });
         }
-        let Some(header) = Header::parse(rest) else { return Ok(Step::Wait(0)) };
+        let Some(header) = Header::parse(rest) else { return Ok(TrackerStep::Wait(0)) };
         self.begin_frame(header)?;
-        Ok(Step::Took(HEADER_BYTES))
+        Ok(TrackerStep::Took(HEADER_BYTES))
     }
 
     /// Takes the header of a frame whose payload is passed as it comes.

@@ -221,7 +221,7 @@ fn a_name_in_another_character_set_is_not_known_whatever_its_bytes_are() {
     }
     let insert_id = |is_utf8| {
         let how = How { modes: Modes::default(), is_utf8, naming: Naming::Inserts };
-        let asked = Asked { text: "INSERT INTO été VALUES (1)".as_bytes(), how };
+        let asked = AskedText { text: "INSERT INTO été VALUES (1)".as_bytes(), how };
         known.insert_id(&asked, &definitions, true)
     };
     assert_eq!([insert_id(true), insert_id(false)], [InsertId::Told, InsertId::Asked]);

@@ -10,7 +10,7 @@ use wire::connect::{AuthMore, AuthSwitch};
 use wire::reply::{write_auth_more, write_auth_switch};
 
 use crate::error;
-use crate::guesses::{Guesser, Limits};
+use crate::guesses::{GuessLimits, Guesser};
 use crate::ids::SessionId;
 use crate::orders::End;
 use crate::proxy::Proxy;
@@ -153,10 +153,10 @@ impl Proxy {
     }
 
     /// Who guesses, by the name and by the address alone.
-    fn guessers(&self, id: SessionId, login: &Login) -> Option<[(Guesser, Limits); 2]> {
+    fn guessers(&self, id: SessionId, login: &Login) -> Option<[(Guesser, GuessLimits); 2]> {
         let session = self.sessions.get(id)?;
         let vars = &self.snapshot.vars;
-        let limits = Limits {
+        let limits = GuessLimits {
             at_once: vars.failed_connections_threshold,
             each_us: vars.failed_connection_delay_ms * 1000,
         };
@@ -170,7 +170,7 @@ impl Proxy {
         id: SessionId,
         login: Box<Login>,
         shown: &Shown<'_>,
-        [by_name, by_address]: [(Guesser, Limits); 2],
+        [by_name, by_address]: [(Guesser, GuessLimits); 2],
     ) {
         let form = self.form_of(&login);
         let (worth, by_address) = match shown {

@@ -18,7 +18,7 @@ use crate::link::LinkState;
 use crate::orders::End;
 use crate::proxy::{Arrival, Proxy};
 use crate::route::{Mirror, Route};
-use crate::session::replying::query_end::Asked;
+use crate::session::replying::query_end::QueryStart;
 use crate::session::{Client, Job, LastResults, Phase, Serving, Session, What};
 use crate::users::Account;
 use crate::vars::Vars;
@@ -46,7 +46,7 @@ pub(crate) struct Copy {
     want: LinkState,
     last_insert_id: u64,
     to: Mirror,
-    asked: Asked,
+    asked: QueryStart,
 }
 
 /// Bytes of queries that may wait to be copied, on one worker.

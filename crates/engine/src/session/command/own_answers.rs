@@ -14,7 +14,7 @@ use crate::ids::SessionId;
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::{Answer, Route};
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::replying::session_track::changes_by;
 use crate::session::{Session, Then};
 
@@ -123,7 +123,7 @@ impl Proxy {
     /// A command was answered by the proxy itself.
     pub(crate) fn answered(&mut self, id: SessionId, is_ok: bool) {
         self.count(id, is_ok);
-        self.tell_end(id, None, Rows::default());
+        self.tell_end(id, None, QueryRows::default());
     }
 
     /// Answers a command with an EOF, or the OK that stands for it.

@@ -5,7 +5,7 @@
 
 use sql::{Effects, Facts, Modes, Reach};
 
-use crate::catalog::{Asked, CatalogId, How, InsertId, Naming, Reached};
+use crate::catalog::{AskedText, CatalogId, How, InsertId, Naming, Reached};
 use crate::holds;
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
 use crate::proxy::Proxy;
@@ -142,7 +142,7 @@ impl Proxy {
     ) -> InsertId {
         let Some(catalog) = self.catalog_of(id, destination) else { return InsertId::Told };
         self.epoch_of(catalog);
-        let (asked, definitions) = (Asked { text, how }, &self.offer.stmts.code);
+        let (asked, definitions) = (AskedText { text, how }, &self.offer.stmts.code);
         let known = self.surveys.catalogs.get(catalog);
         known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
     }
@@ -208,7 +208,7 @@ impl Proxy {
     ) -> (Effects, bool) {
         let definitions = &self.offer.stmts.code;
         let since = definitions.count();
-        let asked = Asked { text, how };
+        let asked = AskedText { text, how };
         let session = whose.and_then(|it| Some((self.sessions.get(it.id)?, it.what)));
         let is_own =
             |table: &[u8]| session.is_some_and(|(session, what)| session.has_made(table, what));

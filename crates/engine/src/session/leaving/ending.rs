@@ -13,7 +13,7 @@ use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::running::kill::Killed;
 use crate::session::{Job, Phase, Then, What};
 
@@ -153,7 +153,7 @@ impl Proxy {
         if kills && ran_on.is_some() && !shares {
             self.kill_running(id, Killed::Asked);
         }
-        self.tell_end(id, ran_on, Rows::default());
+        self.tell_end(id, ran_on, QueryRows::default());
         self.release_all(id);
         self.leave_account(id);
         self.leave_definition(id, ran_on.is_some());

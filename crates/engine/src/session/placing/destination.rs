@@ -16,7 +16,7 @@ use crate::topology::ServerRef;
 
 /// Where a statement goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Destination {
     /// To this lane, which the session holds.
     Lane(LaneId),
     /// To any lane of this hostgroup.
@@ -71,9 +71,9 @@ impl Proxy {
         &self,
         id: SessionId,
         (job, placing): (&Job, &Placing),
-        place: Place,
+        place: Destination,
     ) -> Option<SqlError> {
-        let Place::Lane(lane) = place else { return None };
+        let Destination::Lane(lane) = place else { return None };
         if !placing.conduct.changes() {
             return None;
         }
@@ -103,15 +103,15 @@ impl Proxy {
 }
 
 /// Decides where a statement of a session goes.
-pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
-    let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
+pub(crate) fn place(session: &Session, placing: &Placing) -> Destination {
+    let Some(account) = &session.account else { return Destination::Hostgroup(HostgroupId(0)) };
     if placing.conduct.effects.intersects(transactions::ENDS)
         && let Some(held) = session.parted_transaction()
     {
-        return Place::Lane(held.lane);
+        return Destination::Lane(held.lane);
     }
     if let Some(held) = session.held_for(Holds::PINNING) {
-        return Place::Lane(held.lane);
+        return Destination::Lane(held.lane);
     }
     let about_the_last = [
         (Effects::SHOW_WARNINGS, Holds::WARNINGS),
@@ -123,21 +123,21 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
             && placing.conduct.may_follow()
             && let Some(held) = session.held_for(hold)
         {
-            return Place::Lane(held.lane);
+            return Destination::Lane(held.lane);
         }
     }
     if let Some(held) = session.transaction()
         && (!session.is_parted() || transactions::is_part(session, held, &placing.conduct))
     {
-        return Place::Lane(held.lane);
+        return Destination::Lane(held.lane);
     }
     let hostgroup = placing.destination.unwrap_or(account.default_hostgroup);
     if placing.fresh {
-        return Place::Hostgroup(hostgroup);
+        return Destination::Hostgroup(hostgroup);
     }
     match session.held_in(hostgroup) {
-        Some(lane) => Place::Lane(lane),
-        None => Place::Hostgroup(hostgroup),
+        Some(lane) => Destination::Lane(lane),
+        None => Destination::Hostgroup(hostgroup),
     }
 }
 

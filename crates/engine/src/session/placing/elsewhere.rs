@@ -18,7 +18,7 @@ use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::redirects::{Heard, Login, Via};
+use crate::redirects::{Heard, RedirectLogin, Via};
 use crate::report::LogEvent;
 use crate::server_error::Meaning;
 use crate::session::placing::dialing::Dial;
@@ -33,7 +33,7 @@ impl Proxy {
             return None;
         }
         let (account, now_us) = (&account.name, self.now_us);
-        self.redirects.via(Login { server, account, now_us })
+        self.redirects.via(RedirectLogin { server, account, now_us })
     }
 
     /// A login is over, at the server itself or where that sent it, and told of another place;
@@ -42,7 +42,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let (server, account) = (lane.server.clone(), lane.account.name.clone());
         let via = lane.via.clone();
-        let login = Login { server: &server, account: &account, now_us: self.now_us };
+        let login = RedirectLogin { server: &server, account: &account, now_us: self.now_us };
         match via {
             Some(via) => self.note_followed(login, &via, offered),
             None => {
@@ -65,14 +65,14 @@ impl Proxy {
         let Some(url) = redirect::offered(&ok) else { return };
         let (server, account) = (lane.server.clone(), lane.account.name.clone());
         let via = lane.via.clone();
-        let login = Login { server: &server, account: &account, now_us: self.now_us };
+        let login = RedirectLogin { server: &server, account: &account, now_us: self.now_us };
         match via {
             Some(via) => self.hear_hop(login, &via, url),
             None => self.hear_offer(login, Some(url)),
         }
     }
 
-    fn note_followed(&mut self, login: Login<'_>, via: &Via, offered: Option<&[u8]>) {
+    fn note_followed(&mut self, login: RedirectLogin<'_>, via: &Via, offered: Option<&[u8]>) {
         self.stats.redirects_followed += 1;
         self.redirects.note_success(via);
         if let Some(url) = offered {
@@ -80,13 +80,13 @@ impl Proxy {
         }
     }
 
-    fn hear_hop(&mut self, login: Login<'_>, via: &Via, url: &[u8]) {
+    fn hear_hop(&mut self, login: RedirectLogin<'_>, via: &Via, url: &[u8]) {
         if let Some((reason, told)) = self.redirects.hear_hop(via, url) {
             self.refuse_offer(login, reason, told);
         }
     }
 
-    fn hear_offer(&mut self, login: Login<'_>, offered: Option<&[u8]>) {
+    fn hear_offer(&mut self, login: RedirectLogin<'_>, offered: Option<&[u8]>) {
         let ttl_max_us = self.snapshot.vars.redirect_ttl_max_ms * 1000;
         let heard = self.redirects.hear(login, offered, ttl_max_us);
         let target = match heard {
@@ -103,7 +103,7 @@ impl Proxy {
         self.orders.report(LogEvent::SentElsewhere { server, to });
     }
 
-    fn refuse_offer(&mut self, login: Login<'_>, reason: String, told: bool) {
+    fn refuse_offer(&mut self, login: RedirectLogin<'_>, reason: String, told: bool) {
         self.stats.redirects_refused += 1;
         if told {
             let server = login.server.clone();

@@ -9,7 +9,7 @@ use crate::holds::Holds;
 use crate::ids::{HostgroupId, SessionId};
 use crate::lane::Held;
 use crate::proxy::Proxy;
-use crate::session::placing::destination::{Place, Placing, place};
+use crate::session::placing::destination::{Destination, Placing, place};
 use crate::session::{Job, Session, What};
 
 impl Proxy {
@@ -31,8 +31,8 @@ impl Proxy {
             return self.fail_job(id, &job, &error);
         }
         let stays = match place {
-            Place::Lane(lane) => Some(lane),
-            Place::Hostgroup(_) => None,
+            Destination::Lane(lane) => Some(lane),
+            Destination::Hostgroup(_) => None,
         };
         job.changes = placing.conduct.changes();
         if session.held.len() > usize::from(stays.is_some()) {
@@ -40,7 +40,7 @@ impl Proxy {
         }
         self.release_until_next(id, stays, &job);
         match place {
-            Place::Lane(lane) => {
+            Destination::Lane(lane) => {
                 if let Some(session) = self.sessions.get(id)
                     && let Some(held) = session.held.iter().find(|held| held.lane == lane)
                 {
@@ -49,7 +49,7 @@ impl Proxy {
                 }
                 self.run(id, lane, job);
             }
-            Place::Hostgroup(hostgroup) => {
+            Destination::Hostgroup(hostgroup) => {
                 job.hostgroup = hostgroup;
                 job.needs_insert_id |= job.effects.intersects(Effects::SHOW_WARNINGS);
                 self.check_out(id, job, None);

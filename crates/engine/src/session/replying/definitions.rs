@@ -12,7 +12,7 @@ use crate::proxy::Proxy;
 use crate::server_error::Meaning;
 use crate::session::Job;
 use crate::session::maintenance::altered_schemas::may_alter_schema;
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::replying::ties;
 
 /// What may change what a statement's result looks like.
@@ -39,13 +39,13 @@ const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
 
 /// Whether a statement may have run a text that defines something, of which nobody knows the words:
 /// such a text comes to no rows.
-fn may_run_definition(effects: Effects, rows: Rows) -> bool {
+fn may_run_definition(effects: Effects, rows: QueryRows) -> bool {
     effects.intersects(Effects::TEXT_EXECUTE) && rows.affected == 0 && rows.sent == 0
 }
 
 /// What a text may have made of what it names. A table that gets another's name brings what that
 /// ran, one that is made like another its columns, and a column may draw from a sequence.
-fn defined_by(text: &[u8], modes: Modes, (how, rows): (How, Rows)) -> Defined {
+fn defined_by(text: &[u8], modes: Modes, (how, rows): (How, QueryRows)) -> Defined {
     const MAKES_CODE: Effects = HIDES_NAMES.union(Effects::SEQUENCE);
     const OF_TABLES: [Verb; 3] = [Verb::CreateTable, Verb::AlterTable, Verb::DropTable];
     let facts = sql::facts_in(text, modes);
@@ -82,7 +82,7 @@ fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item =
 
 impl Proxy {
     /// A statement that may have changed definitions has ended.
-    fn follow_definitions(&mut self, id: SessionId, job: &Job, came: (How, Rows)) {
+    fn follow_definitions(&mut self, id: SessionId, job: &Job, came: (How, QueryRows)) {
         if job.effects.intersects(CHANGES_RESULTS) {
             self.offer.stmts.definitions_changed();
         }
@@ -130,7 +130,7 @@ impl Proxy {
     #[cold]
     fn note_begun(&mut self, id: SessionId, (text, modes): (&[u8], Modes), effects: Effects) {
         const BY_OTHERS: Effects = Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE);
-        let is_code = defined_by(text, modes, (How::Done, Rows::default())) == Defined::Code;
+        let is_code = defined_by(text, modes, (How::Done, QueryRows::default())) == Defined::Code;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if is_code && !effects.intersects(BY_OTHERS) {
             let names = defined_names(text, modes, effects.intersects(HIDES_NAMES));
@@ -214,7 +214,7 @@ impl Proxy {
         &mut self,
         id: SessionId,
         job: &Job,
-        (how, rows): (How, Rows),
+        (how, rows): (How, QueryRows),
         presumed: Holds,
     ) {
         if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
@@ -252,10 +252,10 @@ mod tests {
             ("CREATE FUNCTION f() RETURNS INT RETURN 1", Defined::Code),
             ("CALL p()", Defined::Code),
         ] {
-            let came = (How::Done, Rows::default());
+            let came = (How::Done, QueryRows::default());
             assert_eq!(defined_by(text.as_bytes(), Modes::default(), came), defined, "{text}");
         }
-        let warned = Rows { warnings: 1, ..Rows::default() };
+        let warned = QueryRows { warnings: 1, ..QueryRows::default() };
         for (text, how, defined) in [
             ("CREATE TABLE t (a INT)", How::Done, Defined::Table),
             ("CREATE TABLE t (a INT)", How::Failed, Defined::NothingNew),
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_text_that_nobody_has_read_may_define_something_if_it_comes_to_no_rows() {
-        let rows = |affected, sent| Rows { affected, sent, warnings: 0 };
+        let rows = |affected, sent| QueryRows { affected, sent, warnings: 0 };
         for (text, rows, may_define) in [
             ("EXECUTE s", rows(0, 0), true),
             ("EXECUTE IMMEDIATE @v", rows(0, 0), true),

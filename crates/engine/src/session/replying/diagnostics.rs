@@ -23,7 +23,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease, Step};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::replying::recall::Recall;
 use crate::session::replying::reply::slice;
 use crate::session::{Job, Phase, Session};
@@ -338,7 +338,7 @@ impl Proxy {
         self.orders.send(End::Client(id), |out| out.extend_from_slice(&answer));
         self.stats.diagnostics_told += 1;
         self.count(id, true);
-        self.tell_end(id, None, Rows { sent: rows, ..Rows::default() });
+        self.tell_end(id, None, QueryRows { sent: rows, ..QueryRows::default() });
         if let Some(session) = self.sessions.get_mut(id) {
             session.last.row_count = -1;
             if !matches!(asked.of, Asked::List { .. }) {

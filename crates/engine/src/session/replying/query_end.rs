@@ -14,7 +14,7 @@ use crate::users::Account;
 
 /// What is known of a query when it begins.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct QueryStart {
     /// It has not ended.
     open: bool,
     since_us: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Asked {
     prepared_in: Option<HostgroupId>,
 }
 
-impl Asked {
+impl QueryStart {
     /// Its digest, while it runs and has not ended.
     pub(crate) fn digest(&self) -> Option<u64> {
         self.digest.filter(|_| self.open && self.prepared_in.is_none())
@@ -35,13 +35,13 @@ impl Asked {
 
 /// What a query came to.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct QueryRows {
     pub affected: u64,
     pub sent: u64,
     pub warnings: u16,
 }
 
-impl Asked {
+impl QueryStart {
     /// When the query began that has not ended.
     pub(crate) fn since_us(&self) -> Option<u64> {
         self.open.then_some(self.since_us)
@@ -66,7 +66,7 @@ impl Proxy {
     /// Notes what the statistics will be told about the query that was just routed.
     pub(crate) fn note_asked(&mut self, id: SessionId, route: &Route, digest_text: Vec<u8>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.serving.asked = Asked {
+        session.serving.asked = QueryStart {
             open: true,
             since_us: self.now_us,
             digest: route.digest,
@@ -104,7 +104,7 @@ impl Proxy {
         &mut self,
         id: SessionId,
         ran_on: Option<(HostgroupId, LaneId)>,
-        rows: Rows,
+        rows: QueryRows,
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !session.serving.asked.open {

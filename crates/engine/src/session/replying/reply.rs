@@ -17,7 +17,7 @@ use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::server_error::{Meaning, NEEDS_PREPARE, UNKNOWN_STATEMENT};
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::replying::ties::text_of;
 use crate::session::{Job, Phase, Running, Session, Stage, Then, What};
 
@@ -31,12 +31,12 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> QueryRows {
         match self {
             Self::Done(end) => {
-                Rows { affected: end.affected_rows, sent: end.rows, warnings: end.warnings }
+                QueryRows { affected: end.affected_rows, sent: end.rows, warnings: end.warnings }
             }
-            Self::Failed { .. } => Rows::default(),
+            Self::Failed { .. } => QueryRows::default(),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::proxy::Proxy;
 use crate::server_error::{NO_SUCH_ROUTINE, NO_SUCH_TABLE};
 use crate::session::prepared::handles::Handle;
 use crate::session::replying::definitions::OF_UNREAD_CODE;
-use crate::session::replying::query_end::Rows;
+use crate::session::replying::query_end::QueryRows;
 use crate::session::{Job, Session, What};
 
 /// What a session made that has not ended.
@@ -95,7 +95,7 @@ impl Session {
     pub(crate) fn follow_ties(
         &mut self,
         job: &Job,
-        came: (How, Rows),
+        came: (How, QueryRows),
         (before, gives): (Holds, Holds),
     ) -> Holds {
         match before.union(gives).intersects(ENDING) {
@@ -104,7 +104,7 @@ impl Session {
         }
     }
 
-    fn follow_named(&mut self, job: &Job, (how, rows): (How, Rows), gives: Holds) -> Holds {
+    fn follow_named(&mut self, job: &Job, (how, rows): (How, QueryRows), gives: Holds) -> Holds {
         if matches!(how, How::Prepared | How::Refused) {
             return Holds::NONE;
         }

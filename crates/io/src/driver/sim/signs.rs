@@ -1,7 +1,7 @@
 //! What the simulated network would report to whom, and when: readiness of ends and places.
 //! Deliberately changes nothing.
 
-use super::wires::{End, Segment, Stage, Wires};
+use super::wires::{Segment, WireEnd, WireStage, Wires};
 use crate::micros::Micros;
 use crate::sockets::{Listener, Sock};
 
@@ -35,14 +35,14 @@ pub(super) enum Sign {
 }
 
 impl Wires {
-    fn stalled(&self, end: &End) -> Option<Micros> {
+    fn stalled(&self, end: &WireEnd) -> Option<Micros> {
         let found = self.stalls.iter().find(|(addr, until)| *addr == end.to && *until > self.now);
         found.map(|&(_, until)| until)
     }
 
     pub(super) fn readable(&self, id: usize) -> When {
         let Some(end) = self.ends.get(&id) else { return When::Never };
-        if end.stage != Stage::Open {
+        if end.stage != WireStage::Open {
             return When::Never;
         }
         if let Some(until) = self.stalled(end) {
@@ -56,8 +56,8 @@ impl Wires {
         }
     }
 
-    fn writable(&self, end: &End) -> When {
-        if let Stage::Connecting(at, _) = end.stage {
+    fn writable(&self, end: &WireEnd) -> When {
+        if let WireStage::Connecting(at, _) = end.stage {
             let at = self.stalled(end).map_or(at, |until| until.max(at));
             return When::arrived(at, self.now);
         }
@@ -66,7 +66,7 @@ impl Wires {
             _ => When::Never,
         };
         let room = self.ends.get(&end.other).is_none_or(|receiver| {
-            receiver.stage == Stage::Closed || receiver.inbox_bytes < receiver.window
+            receiver.stage == WireStage::Closed || receiver.inbox_bytes < receiver.window
         });
         if room { When::Now } else { broken }
     }

@@ -29,7 +29,7 @@ impl Segment {
 
 /// Where an end stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
+pub(super) enum WireStage {
     /// The answer to the connect arrives at the moment: 0 or a failure.
     Connecting(Micros, i32),
     Open,
@@ -38,8 +38,8 @@ pub(super) enum Stage {
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) stage: Stage,
+pub(super) struct WireEnd {
+    pub(super) stage: WireStage,
     /// The driver and its name for the socket, once it is registered.
     pub(super) owner: usize,
     pub(super) sock: Option<Sock>,
@@ -60,7 +60,7 @@ pub(super) struct End {
 
 /// What belongs to one driver.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(super) struct DriverEnds {
     pub(super) ends: BTreeSet<usize>,
     /// When its next sign comes; unknown after anything of its ends changed.
     pub(super) first: Option<When>,
@@ -72,8 +72,8 @@ pub(super) struct Wires {
     pub(super) now: Micros,
     pub(super) dice: Dice,
     pub(super) faults: Faults,
-    pub(super) drivers: Vec<Reach>,
-    pub(super) ends: BTreeMap<usize, End>,
+    pub(super) drivers: Vec<DriverEnds>,
+    pub(super) ends: BTreeMap<usize, WireEnd>,
     pub(super) places: BTreeMap<usize, Place>,
     pub(super) stalls: Vec<(Addr, Micros)>,
     pub(super) stopped: Vec<Addr>,
@@ -99,7 +99,7 @@ impl Wires {
     }
 
     pub(super) fn add_driver(&mut self) -> usize {
-        self.drivers.push(Reach::default());
+        self.drivers.push(DriverEnds::default());
         self.drivers.len() - 1
     }
 
@@ -148,10 +148,10 @@ impl Wires {
         let answered = arrives + self.delay();
         let refused = open.is_empty() || self.dice.percent(self.faults.refuse_percent);
         let errno = if refused { libc::ECONNREFUSED } else { 0 };
-        let stage = Stage::Connecting(answered, errno);
+        let stage = WireStage::Connecting(answered, errno);
         self.add_end(client, owner, server, to, stage);
         if !refused {
-            self.add_end(server, usize::MAX, client, to, Stage::Open);
+            self.add_end(server, usize::MAX, client, to, WireStage::Open);
             let chosen = open[self.dice.below(open.len() as u64) as usize];
             if let Some(place) = self.places.get_mut(&chosen) {
                 place.queue.push_back((arrives, server));
@@ -161,11 +161,11 @@ impl Wires {
         client
     }
 
-    fn add_end(&mut self, id: usize, owner: usize, other: usize, to: &Addr, stage: Stage) {
+    fn add_end(&mut self, id: usize, owner: usize, other: usize, to: &Addr, stage: WireStage) {
         let range = &self.faults.window_bytes;
         let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64)) as usize;
         let slow = self.dice.percent(self.faults.slow_percent);
-        let end = End {
+        let end = WireEnd {
             stage,
             owner,
             sock: None,
@@ -225,9 +225,9 @@ impl Wires {
     pub(super) fn pending_error(&mut self, id: usize) -> i32 {
         self.touch(id);
         let Some(end) = self.ends.get_mut(&id) else { return libc::ECONNRESET };
-        if let Stage::Connecting(_, errno) = end.stage {
+        if let WireStage::Connecting(_, errno) = end.stage {
             if errno == 0 {
-                end.stage = Stage::Open;
+                end.stage = WireStage::Open;
             }
             return errno;
         }
@@ -290,7 +290,8 @@ impl Wires {
         }
         let other = end.other;
         let whole: usize = parts.iter().map(|part| part.len()).sum();
-        let Some(receiver) = self.ends.get(&other).filter(|end| end.stage != Stage::Closed) else {
+        let Some(receiver) = self.ends.get(&other).filter(|end| end.stage != WireStage::Closed)
+        else {
             // as with real sockets, the first bytes to a closed end are taken and answered by a
             // reset
             let at = now + self.delay();
@@ -351,20 +352,20 @@ impl Wires {
         let now = self.now;
         self.touch(id);
         let Some(end) = self.ends.get_mut(&id) else { return };
-        if end.stage == Stage::Closed {
+        if end.stage == WireStage::Closed {
             return;
         }
         if let Some(reach) = self.drivers.get_mut(end.owner) {
             reach.ends.remove(&id);
         }
-        end.stage = Stage::Closed;
+        end.stage = WireStage::Closed;
         end.sock = None;
         let unread = end.inbox.iter().any(|segment| segment.at <= now);
         end.inbox.clear();
         end.inbox_bytes = 0;
         let other = end.other;
         self.set_end(other, at, if unread { libc::ECONNRESET } else { 0 });
-        if self.ends.get(&other).is_none_or(|end| end.stage == Stage::Closed) {
+        if self.ends.get(&other).is_none_or(|end| end.stage == WireStage::Closed) {
             self.ends.remove(&other);
             self.ends.remove(&id);
         }
@@ -384,8 +385,8 @@ impl Wires {
             }
             let at = end.inbox.back().map_or(now, |last| now.max(last.at));
             end.end = Some((at, libc::ECONNRESET));
-            if let Stage::Connecting(at, _) = end.stage {
-                end.stage = Stage::Connecting(at, libc::ECONNRESET);
+            if let WireStage::Connecting(at, _) = end.stage {
+                end.stage = WireStage::Connecting(at, libc::ECONNRESET);
             }
         }
     }
@@ -395,7 +396,7 @@ impl Wires {
         let clients: Vec<usize> = self
             .ends
             .iter()
-            .filter(|(id, end)| end.to == *to && **id < end.other && end.stage != Stage::Closed)
+            .filter(|(id, end)| end.to == *to && **id < end.other && end.stage != WireStage::Closed)
             .map(|(id, _)| *id)
             .collect();
         for id in &clients {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use admin::{
-    Admin, Applied, Control, FailedClient, Kill, Opening, Reply, Role, Runtime, Session, Source,
+    Admin, Applied, Control, FailedClient, Kill, Opening, OpeningSource, Reply, Role, Runtime,
+    Session,
 };
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
@@ -73,9 +74,9 @@ fn a_file_comes_back_from_memory_and_disk() {
         let scratch = Scratch::new(&name);
         let to = |name: &str| scratch.0.join(name);
         // from the file to memory, to disk, and to a file again
-        open(&scratch.0, Source::File, Some(first.clone()), &to("of-memory.cnf"));
+        open(&scratch.0, OpeningSource::File, Some(first.clone()), &to("of-memory.cnf"));
         // a process that knows no file: from disk to memory, and to a file
-        open(&scratch.0, Source::Database, None, &to("of-disk.cnf"));
+        open(&scratch.0, OpeningSource::Database, None, &to("of-disk.cnf"));
         let read = |name: &str| std::fs::read_to_string(to(name)).expect("written");
         assert_eq!(read("of-memory.cnf"), read("of-disk.cnf"), "{name}");
         assert_eq!(said(&to("of-disk.cnf")), said(&first), "{name}");
@@ -84,7 +85,7 @@ fn a_file_comes_back_from_memory_and_disk() {
 }
 
 /// Begins as a process does, and saves what it has in memory to disk and to a file.
-fn open(dir: &Path, source: Source, file: Option<PathBuf>, target: &Path) {
+fn open(dir: &Path, source: OpeningSource, file: Option<PathBuf>, target: &Path) {
     let file = Box::new(OwnFile(file));
     let dir = Some(dir.join("data"));
     let opening = Opening { dir, source, initial: false, reload: false, file };
