@@ -329,11 +329,7 @@ impl Admin {
             let mut row = placed.row.clone();
             let server = snapshot.topology.server_of(&row);
             if let Some(server) = server.filter(|server| server.status == Status::Online) {
-                row.status = match server.state(now_us).shown() {
-                    // the column has four values; statistics tell more
-                    shown if shown.starts_with("SHUNNED") => "SHUNNED".to_owned(),
-                    shown => shown.to_owned(),
-                };
+                row.status = server.state(now_us).column().to_owned();
             }
             row
         };

@@ -35,7 +35,7 @@ pub mod report;
 pub mod route;
 pub mod rows;
 pub mod rules;
-mod server_error;
+pub mod server_error;
 pub mod session;
 pub mod slab;
 pub mod snapshot;

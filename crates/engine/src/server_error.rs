@@ -26,7 +26,7 @@ pub(crate) const NEEDS_PREPARE: u16 = 1615;
 
 /// What follows from an error's number, whatever the server was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Meaning(u16);
+pub struct Meaning(u16);
 
 impl Meaning {
     /// Nothing but that something failed.
@@ -50,8 +50,12 @@ impl Meaning {
     /// Of a login: about the address that it comes from.
     pub(crate) const OF_ADDRESS: Self = Self(1 << 8);
 
+    /// Of a question: about the account that asks: it is refused, locked or expired, or a privilege is
+    /// missing.
+    pub const OF_ACCOUNT: Self = Self(1 << 9);
+
     /// What a number means.
-    pub(crate) fn of(code: u16) -> Self {
+    pub fn of(code: u16) -> Self {
         let found = MEANINGS.binary_search_by_key(&code, |(number, _)| *number).ok();
         found.and_then(|at| MEANINGS.get(at)).map_or(Self::NONE, |(_, meaning)| *meaning)
     }
@@ -62,16 +66,16 @@ impl Meaning {
     }
 
     /// Whether it means any of this.
-    pub(crate) const fn is(self, any: Self) -> bool {
+    pub const fn is(self, any: Self) -> bool {
         self.0 & any.0 != 0
     }
 }
 
 /// By number.
-const MEANINGS: [(u16, Meaning); 38] = [
+const MEANINGS: [(u16, Meaning); 40] = [
     (1040, Meaning::FULL),
-    (1044, Meaning::FINAL.and(Meaning::OF_SESSION)),
-    (1045, Meaning::FINAL),
+    (1044, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::OF_ACCOUNT)),
+    (1045, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
     (1047, Meaning::GOING_AWAY),
     (1049, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::MISSING)),
     (1053, Meaning::GOING_AWAY),
@@ -80,11 +84,12 @@ const MEANINGS: [(u16, Meaning); 38] = [
     (1128, Meaning::MISSING),
     (1129, Meaning::OF_ADDRESS),
     (1130, Meaning::OF_ADDRESS),
-    (1142, Meaning::MISSING),
-    (1143, Meaning::MISSING),
+    (1142, Meaning::MISSING.and(Meaning::OF_ACCOUNT)),
+    (1143, Meaning::MISSING.and(Meaning::OF_ACCOUNT)),
     (NO_SUCH_TABLE, Meaning::MISSING),
     (1203, Meaning::ACCOUNT_FULL),
     (1226, Meaning::ACCOUNT_FULL),
+    (1227, Meaning::OF_ACCOUNT),
     (1231, Meaning::OF_SESSION),
     (UNKNOWN_STATEMENT, Meaning::MENDABLE),
     (1251, Meaning::FINAL),
@@ -96,17 +101,18 @@ const MEANINGS: [(u16, Meaning); 38] = [
     (TOO_MANY_STATEMENTS, Meaning::MENDABLE),
     (NEEDS_PREPARE, Meaning::MENDABLE),
     (1630, Meaning::MISSING),
-    (1698, Meaning::FINAL),
+    (1698, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
+    (1820, Meaning::OF_ACCOUNT),
     (1836, Meaning::READ_ONLY),
-    (1862, Meaning::FINAL),
+    (1862, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
     (1927, Meaning::GOING_AWAY),
-    (3118, Meaning::FINAL),
-    (3159, Meaning::FINAL),
+    (3118, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
+    (3159, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
     (3169, Meaning::GOING_AWAY),
-    (3955, Meaning::FINAL),
+    (3955, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
     (4031, Meaning::GOING_AWAY),
-    (4150, Meaning::FINAL),
-    (4151, Meaning::FINAL),
+    (4150, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
+    (4151, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
 ];
 
 #[cfg(test)]
@@ -123,6 +129,8 @@ mod tests {
         let accounts = [3118, 3159, 3955, 4150, 4151];
         let finals = [&[1044, 1045, 1049, 1251, 1698, 1862][..], &accounts].concat();
         assert_eq!(of(Meaning::FINAL), finals);
+        let asking = [&[1044, 1045, 1142, 1143, 1227, 1698, 1820, 1862][..], &accounts].concat();
+        assert_eq!(of(Meaning::OF_ACCOUNT), asking);
         assert_eq!(of(Meaning::OF_ADDRESS), [1129, 1130]);
         assert_eq!(of(Meaning::FULL), [1040]);
         assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);

@@ -59,6 +59,11 @@ impl Status {
             Self::OfflineHard => "OFFLINE_HARD",
         }
     }
+
+    /// Whether the operator has set a row to it.
+    pub fn is_set(self, row: &ServerRow) -> bool {
+        row.status.eq_ignore_ascii_case(self.name())
+    }
 }
 
 /// What all workers know together of a hostgroup.

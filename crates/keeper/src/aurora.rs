@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use engine::clusters::Aurora;
 use engine::rows::ServerRow;
-use engine::topology::{Placed, Stand};
+use engine::topology::{Placed, Stand, Status};
 
 use crate::Keeper;
 use crate::cluster;
@@ -13,7 +13,7 @@ use crate::event::{Reason, StatusChange};
 use crate::placement::copied;
 use crate::recording::recorded;
 use crate::report::{Endpoint, Report, is_name};
-use crate::wanted::{Wanted, is_offline_hard};
+use crate::wanted::Wanted;
 
 /// What a server said of its cluster.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -227,7 +227,7 @@ pub(crate) fn places<'a>(
         for hostgroup in cluster.hostgroups().into_iter().filter(|it| is_here(*it)) {
             let row = match wanted.row(hostgroup, &server) {
                 // it is in force as it is
-                Some(typed) if is_offline_hard(typed) => continue,
+                Some(typed) if Status::OfflineHard.is_set(typed) => continue,
                 Some(typed) => typed.clone(),
                 None => moved(cluster, row, hostgroup),
             };

@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 
 use engine::clusters::{AlsoRead, Cluster, ClusterKind};
 use engine::rows::ServerRow;
-use engine::topology::{Placed, Stand};
+use engine::topology::{Placed, Stand, Status};
 
 use crate::event::Reason;
-use crate::facts::OF_THE_ACCOUNT;
+use crate::facts::is_of_account;
 use crate::placement::copied;
 use crate::recording::recorded;
 use crate::report::{Endpoint, Failure};
-use crate::wanted::{Limits, Wanted, is_offline_hard};
+use crate::wanted::{Limits, Wanted};
 
 /// What a member of a group said of itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -91,7 +91,7 @@ impl Member {
     fn note_failure(&mut self, failure: &Failure, most: u32) -> Option<Reason> {
         let reason = match failure {
             Failure::OwnDelay => return None,
-            Failure::Error(code) if OF_THE_ACCOUNT.contains(code) => return None,
+            Failure::Error(code) if is_of_account(*code) => return None,
             Failure::Error(code) => {
                 self.missed = 0;
                 Reason::CheckRefused { code: *code }
@@ -207,7 +207,7 @@ pub(crate) fn members<'a>(
     let mut members: Vec<(Endpoint, &ServerRow)> = Vec::new();
     for hostgroup in hostgroups {
         let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == *hostgroup);
-        for row in rows.filter(|row| !is_offline_hard(row)) {
+        for row in rows.filter(|row| !Status::OfflineHard.is_set(row)) {
             let server = Endpoint::of(row);
             if members.iter().all(|(other, _)| *other != server) {
                 members.push((server, row));
@@ -238,7 +238,7 @@ pub(crate) fn places<'a>(
         let mut place = |hostgroup: i64, stand: Stand| {
             let row = match wanted.row(hostgroup, server) {
                 // it is in force as it is
-                Some(typed) if is_offline_hard(typed) => return,
+                Some(typed) if Status::OfflineHard.is_set(typed) => return,
                 Some(typed) => typed.clone(),
                 None => copied(row, hostgroup),
             };
@@ -294,7 +294,7 @@ fn writers<'m, 'a>(
     known: &impl Fn(&Endpoint) -> Option<&'a Member>,
 ) -> (Vec<&'m Endpoint>, Vec<&'m Endpoint>) {
     let verdict = |server: &Endpoint| known(server).and_then(|member| member.verdict);
-    let counts = |row: &ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
+    let counts = |row: &ServerRow| !Status::OfflineSoft.is_set(row);
     let counting = members.iter().filter(|(_, row)| counts(row)).map(|(server, _)| server);
     let writes = |server: &&Endpoint| verdict(server) == Some(Verdict::Writer);
     let mut writers: Vec<_> = counting.clone().filter(writes).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::clusters::Check;
+use engine::server_error::Meaning;
 
 use crate::contest::Sample;
 use crate::event::Reason;
@@ -13,9 +14,10 @@ use crate::wanted::Limits;
 /// Pings of which the latency is the mean.
 const PINGS: usize = 3;
 
-/// Errors for which the monitor's account is to blame: access denied, an account that is locked, a
-/// password that expired, a privilege that is missing.
-pub(crate) const OF_THE_ACCOUNT: [u16; 9] = [1044, 1045, 1142, 1143, 1227, 1820, 1862, 3118, 4151];
+/// Whether the monitor's account is to blame for an error, and the server lives.
+pub(crate) fn is_of_account(code: u16) -> bool {
+    Meaning::of(code).is(Meaning::OF_ACCOUNT)
+}
 
 /// What is known of a server.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -98,7 +100,7 @@ impl Facts {
     ) -> Option<Reason> {
         match outcome {
             Err(Failure::OwnDelay) => return None,
-            Err(Failure::Error(code)) if OF_THE_ACCOUNT.contains(code) => self.missed = 0,
+            Err(Failure::Error(code)) if is_of_account(*code) => self.missed = 0,
             Err(_) => self.missed = self.missed.saturating_add(1),
             Ok(took_us) => {
                 self.missed = 0;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use engine::clusters::Pair;
 use engine::rows::ServerRow;
+use engine::topology::Status;
 
 use crate::report::Endpoint;
 use crate::wanted::Wanted;
@@ -102,8 +103,8 @@ pub(crate) fn copy(
 /// A row for another hostgroup: the server comes there as one that serves, unless it is to stop.
 pub(crate) fn copied(row: &ServerRow, hostgroup: i64) -> ServerRow {
     let mut row = ServerRow { hostgroup_id: hostgroup, ..row.clone() };
-    if row.status.eq_ignore_ascii_case("SHUNNED") {
-        row.status = "ONLINE".to_owned();
+    if Status::Shunned.is_set(&row) {
+        row.status = Status::Online.name().to_owned();
     }
     row
 }

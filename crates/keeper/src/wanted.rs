@@ -7,6 +7,7 @@ use engine::hostgroups::SeveralWriters;
 use engine::ids::HostgroupId;
 use engine::rows::ServerRow;
 use engine::snapshot::Snapshot;
+use engine::topology::Status;
 use engine::vars::Vars;
 
 use crate::report::Endpoint;
@@ -131,7 +132,7 @@ impl Wanted {
 
     /// The row of a server in a hostgroup, unless it is to do no work there at all.
     pub(crate) fn live_row(&self, hostgroup: i64, server: &Endpoint) -> Option<&ServerRow> {
-        self.row(hostgroup, server).filter(|row| !is_offline_hard(row))
+        self.row(hostgroup, server).filter(|row| !Status::OfflineHard.is_set(row))
     }
 
     /// Whether a server has a row in one of these hostgroups.
@@ -153,7 +154,8 @@ impl Wanted {
         let has = |cluster: &Cluster| cluster.hostgroups().contains(&row.hostgroup_id);
         let is_of_aurora = |cluster: &Aurora| cluster.hostgroups().contains(&row.hostgroup_id);
         let Clusters { members, aurora, .. } = &self.clusters;
-        !is_offline_hard(row) && (members.iter().any(has) || aurora.iter().any(is_of_aurora))
+        !Status::OfflineHard.is_set(row)
+            && (members.iter().any(has) || aurora.iter().any(is_of_aurora))
     }
 
     /// The pair with that hostgroup of writers.
@@ -182,11 +184,6 @@ fn several_writers(snapshot: &Snapshot) -> BTreeMap<i64, SeveralWriters> {
     let policy =
         |pair: &Pair| Some((pair.writer, snapshot.hostgroups.several_writers(pair.writer)?));
     snapshot.clusters.pairs.iter().filter_map(policy).collect()
-}
-
-/// Whether a row is to do no work at all.
-pub(crate) fn is_offline_hard(row: &ServerRow) -> bool {
-    row.status.eq_ignore_ascii_case("OFFLINE_HARD")
 }
 
 /// Whether a row is to do work.

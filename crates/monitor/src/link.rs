@@ -8,6 +8,7 @@ use tls::Watch;
 use wire::Caps;
 use wire::command::code;
 use wire::connect::Greeting;
+use wire::error_table::ACCESS_DENIED_ERROR;
 use wire::frame::{self, Framed};
 
 use crate::answer::{AnswerReader, ServerAnswer, Unanswered};
@@ -180,11 +181,14 @@ impl Link {
                     Came::Failed(Some(Failure::Error(code)), text)
                 }
                 // it greeted, so that it lives: the account is what does not fit
-                None => Came::Failed(Some(Failure::Error(ACCESS_DENIED)), fault.to_string()),
+                None => Came::Failed(
+                    Some(Failure::Error(ACCESS_DENIED_ERROR.number)),
+                    fault.to_string(),
+                ),
             },
             LoginStep::KeyRefused(KeyHash(_)) => {
                 let fault = engine::topology::LastFault::PublicKey;
-                Came::Failed(Some(Failure::Error(ACCESS_DENIED)), fault.to_string())
+                Came::Failed(Some(Failure::Error(ACCESS_DENIED_ERROR.number)), fault.to_string())
             }
         }
     }
@@ -229,6 +233,3 @@ const COLLATION: u8 = 45;
 
 /// The error of a client whose TLS failed.
 pub(crate) const SSL_CONNECTION_ERROR: u16 = 2026;
-
-/// The error of a login that is refused.
-const ACCESS_DENIED: u16 = 1045;

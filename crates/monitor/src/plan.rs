@@ -10,7 +10,7 @@ use engine::clusters::{self, ClusterKind, Clusters};
 use engine::hostgroups::SeveralWriters;
 use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
-use engine::topology::{Placed, Server, Stand};
+use engine::topology::{Placed, Server, Stand, Status};
 use engine::users::{Account, Users};
 use engine::vars::Vars;
 use io::Addr;
@@ -202,14 +202,14 @@ fn account(vars: &Vars) -> Arc<Account> {
 /// ProxySQL does: what it is asked besides would only be missed too.
 fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
     let row = &placed.row;
-    if row.status.eq_ignore_ascii_case("OFFLINE_HARD") {
+    if Status::OfflineHard.is_set(row) {
         return Vec::new();
     }
     let mut checks = vec![Check::Connect, Check::Ping];
     if placed.stand == Stand::Silent {
         return checks;
     }
-    let is_soft = row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
+    let is_soft = Status::OfflineSoft.is_set(row);
     for pair in snapshot.clusters.pairs.iter().filter(|_| !is_soft) {
         if [pair.writer, pair.reader].contains(&row.hostgroup_id) {
             checks.push(Check::ReadOnly(pair.check));

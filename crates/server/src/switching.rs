@@ -14,7 +14,7 @@ use engine::report::Printable;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
-use engine::topology::{Placed, Stand};
+use engine::topology::{Placed, Stand, Status};
 use failover::{Clients, FailoverStep, Former, Hooks, Journal, JournalEntry, Order, ServerAccount};
 use keeper::Endpoint;
 use web::Launcher;
@@ -248,7 +248,7 @@ fn servers_of(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = Endpo
 /// that nothing is known of it.
 fn placed_in(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = &Placed> + Clone {
     snapshot.placed.iter().filter(move |placed| {
-        placed.row.hostgroup_id == hostgroup && placed.row.status.eq_ignore_ascii_case("ONLINE")
+        placed.row.hostgroup_id == hostgroup && Status::Online.is_set(&placed.row)
     })
 }
 

@@ -11,6 +11,7 @@ use client::{Client, Error, Login, Packets, Reply, Row};
 use engine::vars::{Interface, Vars};
 use keeper::Endpoint;
 use serde_json::{Map, Value};
+use wire::error_table::ACCESS_DENIED_ERROR;
 
 use crate::cli::TopologyOptions;
 use crate::config;
@@ -81,7 +82,7 @@ fn explained(error: &Error, at: &Interface, user: &str, file: &Path) -> anyhow::
         Error::Connection(cause) if NOBODY.contains(&cause.kind()) => anyhow!(
             "nothing listens on {at}, which admin-mysql_ifaces of {name} says: is Tidegate running?"
         ),
-        Error::Refused(refusal) if refusal.code == ACCESS_DENIED => anyhow!(
+        Error::Refused(refusal) if refusal.code == ACCESS_DENIED_ERROR.number => anyhow!(
             "the Tidegate on {at} refuses the account {user} of admin-admin_credentials of {name}: \
              {refusal}"
         ),
@@ -125,9 +126,6 @@ fn standpoint(columns: &[String], row: &Row) -> Option<Standpoint> {
 
 /// What a connect fails with where nobody listens.
 const NOBODY: [ErrorKind; 2] = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
-
-/// `ER_ACCESS_DENIED_ERROR`.
-const ACCESS_DENIED: u16 = 1045;
 
 /// Columns that are numbers.
 const NUMBERS: [&str; 4] = ["hostgroup", "srv_port", "lag_s", "latency_us"];

@@ -2,6 +2,7 @@
 //!
 //! It is decided elsewhere, of checks; here is what it means to whoever has work for the server.
 
+use super::Status;
 use crate::rows::ServerRow;
 
 /// A row that is to be in force, and what was seen of its server.
@@ -21,7 +22,7 @@ impl Placed {
 
     /// What is told of it: what the operator wants comes first.
     pub fn told(&self) -> &str {
-        match self.row.status.eq_ignore_ascii_case("ONLINE") {
+        match Status::Online.is_set(&self.row) {
             false => &self.row.status,
             true => self.stand.told(),
         }

@@ -54,6 +54,14 @@ impl ServerState {
         }
     }
 
+    /// What `mysql_servers.status` can say of it, which knows one way to be shunned.
+    pub fn column(self) -> &'static str {
+        match self.shown() {
+            "SHUNNED_REPLICATION_LAG" => Status::Shunned.name(),
+            shown => shown,
+        }
+    }
+
     /// The status that is shown of it.
     pub fn shown(self) -> &'static str {
         match self {

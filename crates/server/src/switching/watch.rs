@@ -10,7 +10,7 @@ use engine::clusters::Pair;
 use engine::report::Printable;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
-use engine::topology::{Placed, Stand};
+use engine::topology::{Placed, Stand, Status};
 use failover::{Clients, Failed, FailoverStep, Former, Identity, Left, Order, Servers, Succeeded};
 use keeper::Endpoint;
 
@@ -278,7 +278,7 @@ impl WatchedCluster {
                     [pair.writer, pair.reader].contains(&placed.row.hostgroup_id)
                         && Endpoint::of(&placed.row) == primary.server
                 });
-                let is_online = |placed: &Placed| placed.row.status.eq_ignore_ascii_case("ONLINE");
+                let is_online = |placed: &Placed| Status::Online.is_set(&placed.row);
                 let is_wanted = places.clone().next().is_some() && places.all(is_online);
                 let is_calm = is_over(self.calm_until) && self.halted.is_none();
                 let is_silent = |placed: &Placed| placed.stand == Stand::Silent;

@@ -12,6 +12,7 @@ use engine::clusters::Check;
 use engine::ids::HostgroupId;
 use engine::rows::{ReplicationRow, ServerRow};
 use engine::snapshot::Snapshot;
+use engine::topology::Status;
 use io::Micros;
 use keeper::{Endpoint, Failure, Report, Seen};
 
@@ -124,7 +125,8 @@ impl Trio {
     fn begin_move(&mut self, losses: bool) {
         let rows = &self.stage.snapshot.draft.servers;
         let serves = |at: &usize| {
-            let is_it = |row: &&ServerRow| row.hostname == hostname(*at) && row.status == "ONLINE";
+            let is_it =
+                |row: &&ServerRow| row.hostname == hostname(*at) && Status::Online.is_set(row);
             *at != self.moves.primary && rows.iter().any(|row| is_it(&row))
         };
         let others: Vec<_> = (0..self.stage.server_addrs.len()).filter(serves).collect();
