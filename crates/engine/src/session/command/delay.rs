@@ -44,7 +44,7 @@ impl Proxy {
     /// Sets off with a delayed command when its time has come.
     pub(crate) fn check_delay(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Delayed(delayed) = &session.phase else { return };
+        let Phase::Delayed(delayed) = &session.phase else { return self.impossible(()) };
         let Delayed { job, placing, until_us } = *delayed;
         if self.now_us < until_us {
             return self.wake(id, until_us);

@@ -206,7 +206,7 @@ impl Proxy {
 
     /// Opens a lane for a reading, if one more may be.
     fn dial_for_survey(&mut self, id: CatalogId, at: usize) {
-        let Some(known) = self.surveys.catalogs.get(id) else { return };
+        let Some(known) = self.surveys.catalogs.get(id) else { return self.impossible(()) };
         // what an account calls in one hostgroup may run in another
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.account.name == known.user;
         let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
@@ -237,7 +237,7 @@ impl Proxy {
     /// Reads on a lane that an idle session keeps for nothing but what nobody has read; where there
     /// is none, one comes to that whose session keeps it for diagnostics besides.
     fn survey_on_kept(&mut self, id: CatalogId) {
-        let Some(known) = self.surveys.catalogs.get(id) else { return };
+        let Some(known) = self.surveys.catalogs.get(id) else { return self.impossible(()) };
         let keeper_of = |lane: &Lane| {
             let keeper = self.presumer(lane.id).filter(|_| may_be_read_on(known, lane))?;
             Some((lane.id, keeper))
@@ -333,7 +333,7 @@ impl Proxy {
 
     /// Begins a reading if it is due, and a lane is free.
     fn survey(&mut self, id: CatalogId) {
-        let Some(known) = self.surveys.catalogs.get(id) else { return };
+        let Some(known) = self.surveys.catalogs.get(id) else { return self.impossible(()) };
         if !self.is_survey_due(id) {
             // one for which lanes are kept is due soon
             if !known.is_wanted() {
@@ -364,7 +364,7 @@ impl Proxy {
     fn note_survey(&mut self, id: CatalogId, lane: LaneId) {
         let definitions = self.offer.stmts.code.count();
         let Surveys { catalogs, running, waiting, .. } = &mut self.surveys;
-        let Some(known) = catalogs.get_mut(id) else { return };
+        let Some(known) = catalogs.get_mut(id) else { return self.impossible(()) };
         waiting.retain(|it| it.catalog != id);
         known.begin();
         let (reading, began_us) = (Reading::default(), self.now_us);
@@ -449,7 +449,7 @@ impl Proxy {
 
     /// The operator is told once that an account cannot read stored code in a hostgroup.
     fn report_unread(&mut self, id: CatalogId, code: u16) {
-        let Some(known) = self.surveys.catalogs.get_mut(id) else { return };
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return self.impossible(()) };
         if known.take_unread() {
             let (user, hostgroup) = (known.user.to_string(), known.hostgroup);
             self.orders.report(LogEvent::CodeUnread { user, hostgroup, code });
@@ -458,7 +458,7 @@ impl Proxy {
 
     /// The operator is told once of what an account may not read in a hostgroup.
     fn report_hidden(&mut self, id: CatalogId) {
-        let Some(known) = self.surveys.catalogs.get_mut(id) else { return };
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return self.impossible(()) };
         if let Some(count) = known.take_hidden() {
             let (user, hostgroup) = (known.user.to_string(), known.hostgroup);
             self.orders.report(LogEvent::CodeHidden { user, hostgroup, count });

@@ -290,7 +290,7 @@ impl Proxy {
 
     pub(crate) fn look_again_later(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let Phase::Waiting(waiting) = &session.phase else { return };
+        let Phase::Waiting(waiting) = &session.phase else { return self.impossible(()) };
         let (hostgroup, paused_until_us) = (waiting.job.hostgroup, waiting.paused_until_us);
         let due_us = match paused_until_us > self.now_us {
             true => waiting.deadline_us.min(paused_until_us),
@@ -371,7 +371,7 @@ impl Proxy {
     /// session looks again.
     pub(crate) fn forget_dial(&mut self, id: SessionId, lane: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return self.impossible(()) };
         if waiting.dialing == Some(lane) {
             waiting.dialing = None;
             self.look_again_later(id);
@@ -381,7 +381,7 @@ impl Proxy {
     /// A dial is given up that nobody wants any more: its waiter looks elsewhere.
     pub(crate) fn cancel_dial(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
-        let Lease::Dialing(dialer) = lane.lease else { return };
+        let Lease::Dialing(dialer) = lane.lease else { return self.impossible(()) };
         self.orders.push(Order::Close(End::Lane(lane_id)));
         self.forget(lane_id);
         let Some(id) = dialer else { return };
@@ -400,7 +400,7 @@ impl Proxy {
 
     fn look_once_more(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let Phase::Waiting(waiting) = &session.phase else { return };
+        let Phase::Waiting(waiting) = &session.phase else { return self.impossible(()) };
         if self.now_us >= waiting.deadline_us {
             return self.time_out(id);
         }
@@ -429,9 +429,9 @@ impl Proxy {
 
     pub(crate) fn time_out(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return self.impossible(()) };
         let (since_us, said) = (waiting.since_us, waiting.said.take());
-        let Some(job) = self.stop_waiting(id) else { return };
+        let Some(job) = self.stop_waiting(id) else { return self.impossible(()) };
         self.stats.connect_timeouts += 1;
         let mut why = self.explain_servers(id, job.hostgroup);
         let servers = self.snapshot.topology.hostgroup(job.hostgroup);

@@ -189,7 +189,7 @@ impl Proxy {
             return self.close_lane(lane_id);
         }
         self.pool.remove_idle(&lane.server, lane_id);
-        let Some(mut lane) = self.lanes.remove(lane_id) else { return };
+        let Some(mut lane) = self.lanes.remove(lane_id) else { return self.impossible(()) };
         self.warned.remove(lane.server.index, lane_id);
         let traffic = std::mem::take(&mut lane.traffic);
         if let Some(counters) = self.server_stats.of(lane.server.index) {

@@ -24,7 +24,7 @@ impl Proxy {
         if self.leave_place(lane_id, fault, said.as_ref(), open) {
             return;
         }
-        let Some(lane) = self.end_lane(lane_id) else { return };
+        let Some(lane) = self.end_lane(lane_id) else { return self.impossible(()) };
         if open {
             self.orders.push(Order::Close(End::Lane(lane_id)));
         }
@@ -86,7 +86,7 @@ impl Proxy {
     /// not for this account, the character set cannot be had, or the statement for new connections
     /// failed.
     pub(crate) fn refuse_waiting(&mut self, id: SessionId, said: &SqlError) {
-        let Some(job) = self.stop_waiting(id) else { return };
+        let Some(job) = self.stop_waiting(id) else { return self.impossible(()) };
         if job.what == What::LoginSchema {
             return self.refuse_login(id, said.clone());
         }
@@ -156,7 +156,7 @@ impl Proxy {
         let retries = self.snapshot.vars.connect_retries_on_failure;
         let delay_us = self.snapshot.vars.connect_retries_delay_ms * 1000;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return self.impossible(()) };
         waiting.dialing = None;
         waiting.said = said.or(waiting.said.take());
         if fault.is_full() {

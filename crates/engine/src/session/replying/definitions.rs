@@ -183,7 +183,9 @@ impl Proxy {
 
     /// A server told of an error to what a session runs: maybe it misses what a name stands for.
     pub(crate) fn note_missed(&mut self, id: SessionId, code: u16) {
-        let Some(job) = self.running(id).map(|running| running.job) else { return };
+        let Some(job) = self.running(id).map(|running| running.job) else {
+            return self.impossible(());
+        };
         let Some(session) =
             self.sessions.get(id).filter(|_| Meaning::of(code).is(Meaning::MISSING))
         else {

@@ -234,7 +234,7 @@ impl Proxy {
         if has_room {
             return self.read_on(id);
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if session.input.waits || session.input.ended_us.is_some() {
             self.orders.push(Order::Redeliver(End::Client(id)));
         }
