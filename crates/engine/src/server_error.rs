@@ -49,9 +49,8 @@ impl Meaning {
     pub(crate) const READ_ONLY: Self = Self(1 << 7);
     /// Of a login: about the address that it comes from.
     pub(crate) const OF_ADDRESS: Self = Self(1 << 8);
-
-    /// Of a question: about the account that asks: it is refused, locked or expired, or a privilege is
-    /// missing.
+    /// Of a question: about the account that asks: it is refused, locked or expired, or lacks a
+    /// privilege.
     pub const OF_ACCOUNT: Self = Self(1 << 9);
 
     /// What a number means.

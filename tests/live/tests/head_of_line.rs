@@ -140,7 +140,7 @@ fn read(conn: &mut Conn, way: As, columns: &str, row: (u64, &str)) -> Result<(),
     }
 }
 
-/// Sees that none of the others waits half as long as something takes, and that counters tell of it.
+/// Sees that none of the others waits half as long as what is slow takes, and that counters tell.
 fn watch(proxy: &Proxy, readers: &Readers, (what, told): (&str, &[&str]), meanwhile: impl Fn()) {
     let counters = || proxy.statistics().expect("told")["counters"].clone();
     let of = |all: &serde_json::Value, name: &str| all[name].as_u64().expect("a counter");
