@@ -17,7 +17,7 @@ use crate::rows::{
 };
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
-use crate::users::{Account, Users};
+use crate::users::{Account, ReadPasswords, Users};
 use crate::vars::{AfterRestart, VERIFY, Vars};
 
 /// Rows exactly as typed.
@@ -186,6 +186,12 @@ impl Snapshot {
     /// Whether servers may come to a hostgroup by what is seen of them.
     pub fn may_get_servers(&self, hostgroup: HostgroupId) -> bool {
         self.vars.monitor_enabled && self.clusters.has(i64::from(hostgroup.0))
+    }
+
+    /// What follows this with passwords as they were read on servers.
+    pub fn with_passwords(&self, read: ReadPasswords) -> Result<Self, Vec<ConfigFault>> {
+        let users = Arc::new(self.users.reading(&self.draft.users, Arc::new(read))?);
+        Ok(Self { users, ..self.clone() })
     }
 
     /// The same with servers where they are found to be, to follow `before`. Rows that were typed

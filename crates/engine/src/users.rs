@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use wire::auth::native;
-
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::json;
@@ -16,108 +14,16 @@ use crate::rows::UserRow;
 
 mod backends;
 mod certificate;
+mod credential;
 
 pub use backends::Backends;
 pub use certificate::{ClientCertificate, Demands};
+pub use credential::{Credential, Form, ReadPasswords};
 
 const TABLE: &str = "mysql_users";
 
 const REDIRECT_NEEDS: &str =
     "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
-
-/// What is stored of a password.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Credential {
-    /// No password: only an empty response is accepted.
-    Empty,
-    /// Clear text: every plugin works, towards clients and servers.
-    Clear {
-        /// The password.
-        password: Box<[u8]>,
-        /// SHA1(SHA1(password)), for `mysql_native_password`.
-        double_sha1: [u8; 20],
-    },
-    /// `*` and 40 hex digits: SHA1(SHA1(password)).
-    Native([u8; 20]),
-    /// `$A$005$` and salt and hash, as `caching_sha2_password` stores it.
-    CachingSha2(Box<[u8]>),
-}
-
-/// In what form a password is stored, which decides what a login asks of a client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// There is none.
-    Empty,
-    /// Clear text.
-    Clear,
-    /// A hash of `mysql_native_password`.
-    Native,
-    /// A hash of `caching_sha2_password`.
-    CachingSha2,
-}
-
-impl Credential {
-    /// The form that it is stored in.
-    pub fn form(&self) -> Form {
-        match self {
-            Self::Empty => Form::Empty,
-            Self::Clear { .. } => Form::Clear,
-            Self::Native(_) => Form::Native,
-            Self::CachingSha2(_) => Form::CachingSha2,
-        }
-    }
-
-    /// Bytes of memory that it holds besides itself.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Clear { password, .. } => password.len(),
-            Self::CachingSha2(stored) => stored.len(),
-            Self::Empty | Self::Native(_) => 0,
-        }
-    }
-
-    fn parse(stored: &[u8]) -> Result<Self, String> {
-        if stored.is_empty() {
-            return Ok(Self::Empty);
-        }
-        if stored.starts_with(b"$A$") {
-            if stored.len() != 70 {
-                return Err(format!(
-                    "a caching_sha2_password hash has 70 bytes, this one has {}",
-                    stored.len()
-                ));
-            }
-            return Ok(Self::CachingSha2(stored.into()));
-        }
-        if let Some(hex) = stored.strip_prefix(b"*")
-            && hex.len() == 40
-            && hex.iter().all(u8::is_ascii_hexdigit)
-        {
-            return Ok(Self::Native(unhex(hex)));
-        }
-        Ok(Self::Clear { password: stored.into(), double_sha1: native::double_sha1(stored) })
-    }
-
-    /// Whether there is a password at all.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::Empty
-    }
-}
-
-fn unhex(hex: &[u8]) -> [u8; 20] {
-    let nibble = |c: &u8| match c {
-        b'0'..=b'9' => c - b'0',
-        b'a'..=b'f' => c - b'a' + 10,
-        _ => c.wrapping_sub(b'A').wrapping_add(10),
-    };
-    let mut out = [0; 20];
-    for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
-        if let [high, low] = pair {
-            *byte = nibble(high) << 4 | nibble(low);
-        }
-    }
-    out
-}
 
 /// What a login taught about a hashed account, good enough to log in to servers.
 #[derive(Clone, PartialEq, Eq)]
@@ -139,6 +45,8 @@ pub struct Account {
     /// What logins taught; set once, shared by the versions of the account that have the same
     /// credential.
     pub learned: Arc<OnceLock<Learned>>,
+    /// The password is what servers have of it.
+    pub is_read: bool,
     /// The name that servers know, where it is another one.
     pub name_at_servers: Option<Arc<str>>,
     /// Hostgroup when no rule decides.
@@ -227,7 +135,8 @@ impl Account {
             let flags = (account.transaction_persistent, account.fast_forward);
             let limits =
                 (*max_connections, account.max_backend_connections, account.pipeline_depth);
-            let flags = (flags, account.redirect, account.replication, account.annotations);
+            let more = (account.redirect, account.replication, account.annotations);
+            let flags = (flags, more, account.is_read);
             (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
         };
         let same = columns(self) == columns(before) && self.is_same_at_servers(before);
@@ -237,7 +146,7 @@ impl Account {
     /// Whether servers can be logged in to with it wherever they could with `before`.
     fn can_take_over(&self, before: &Self) -> bool {
         let shown = self.shown_to_servers();
-        let is_hashed = matches!(shown, Credential::Native(_) | Credential::CachingSha2(_));
+        let is_hashed = !matches!(shown, Credential::Empty | Credential::Clear { .. });
         let is_learned = self.at_servers.is_none() && self.learned.get().is_some();
         !is_hashed || shown == before.shown_to_servers() || is_learned
     }
@@ -272,6 +181,8 @@ pub struct Users {
     hashed: [u64; 2],
     /// How many clients may use.
     usable: u64,
+    /// What was read on servers of passwords.
+    read: Arc<ReadPasswords>,
     /// What is counted of accounts that are gone, as long as somebody has one.
     gone: HashMap<Box<[u8]>, Counted>,
 }
@@ -288,14 +199,27 @@ impl Users {
     /// Checks rows and makes the accounts that follow these: one that is in both goes on counting
     /// its clients, and is shared when nothing of it changed.
     pub fn recompile(&self, rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
+        self.reading(rows, self.read.clone())
+    }
+
+    /// The same with these passwords, of accounts that leave theirs to servers.
+    pub(crate) fn reading(
+        &self,
+        rows: &[UserRow],
+        read: Arc<ReadPasswords>,
+    ) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
-        let mut users = Self::default();
+        let mut users = Self { read, ..Self::default() };
         let mut seen = HashMap::<&str, (bool, bool)>::new();
         let mut sides = Sides::new();
         for (index, row) in rows.iter().enumerate() {
             match account(index, row) {
                 Ok(_) if row.active == 0 => {}
-                Ok(account) => {
+                Ok(mut account) => {
+                    if account.is_read {
+                        let read = users.read.get(row.username.as_str()).cloned();
+                        account.credential = read.unwrap_or(Credential::Unread);
+                    }
                     let name: Box<[u8]> = account.name.as_bytes().into();
                     let side = (row.frontend == 1, row.backend == 1);
                     // a row for clients and one for servers are one account: that of clients
@@ -387,6 +311,11 @@ impl Users {
         self.by_name.is_empty()
     }
 
+    /// What was read on servers of passwords.
+    pub fn read_passwords(&self) -> &ReadPasswords {
+        &self.read
+    }
+
     /// Every account, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Account>> {
         self.by_name.values()
@@ -441,6 +370,7 @@ struct Attributes {
     annotations: bool,
     isolation: Option<&'static str>,
     name_at_servers: Option<Arc<str>>,
+    is_read: bool,
     demands: Demands,
 }
 
@@ -454,6 +384,7 @@ impl Attributes {
             annotations: json::switch(text, "annotations")?,
             isolation: isolation(text)?,
             name_at_servers: name_at_servers(text)?,
+            is_read: is_read(text)?,
             demands: Demands::read(text)?,
         })
     }
@@ -465,6 +396,14 @@ fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
     let Some(said) = json::member(text, NAME)? else { return Ok(None) };
     let name = said.as_str().filter(|name| !name.is_empty());
     name.map(|name| Some(name.into())).ok_or_else(|| format!("{NAME} is no name"))
+}
+
+/// Whether the password is what servers have of it.
+fn is_read(text: &str) -> Result<bool, String> {
+    const NAME: &str = "password_from";
+    let Some(said) = json::member(text, NAME)? else { return Ok(false) };
+    let is_known = said.as_str() == Some("servers");
+    is_known.then_some(true).ok_or_else(|| format!("{NAME} is not \"servers\""))
 }
 
 /// The isolation level that sessions begin with, in quotes as a `SET` takes it.
@@ -513,6 +452,9 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         Ok(read) if read.redirect && row.fast_forward == 0 => {
             faults.push(fault(index, "attributes", REDIRECT_NEEDS));
         }
+        Ok(read) if read.is_read && !credential.is_empty() => {
+            faults.push(fault(index, "password", "password_from says where it is: leave it empty"));
+        }
         Ok(read) => of_attributes = read,
         Err(reason) => faults.push(fault(index, "attributes", reason)),
     }
@@ -522,6 +464,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     Ok(Account {
         name: row.username.as_str().into(),
         credential,
+        is_read: of_attributes.is_read,
         at_servers: None,
         name_at_servers: of_attributes.name_at_servers,
         learned: Arc::default(),

@@ -36,7 +36,8 @@ pub(crate) use fault::Told;
 pub(crate) use format::Format;
 pub(crate) use undrafted::Undrafted;
 pub(crate) use write::{
-    Scalar, Section, text as written, text_of as written_sections, variable as written_variable,
+    Scalar, Section, hex, text as written, text_of as written_sections,
+    variable as written_variable,
 };
 
 /// A configuration that was read without an error.

@@ -22,11 +22,10 @@ use worker::ServerAddresses;
 
 use crate::clock;
 use crate::collector::Collector;
+use crate::connections::{Connections, Names};
 use crate::publisher::{Holder, Publisher};
-use crate::switching::connections::{Connections, Names};
 use crate::switching::watch::Watched;
 
-mod connections;
 mod watch;
 
 /// Carries out orders.
@@ -108,7 +107,8 @@ impl Switching {
         limit: Duration,
     ) -> Connections {
         let connectors = self.publisher.certificates().connectors();
-        Connections::new(known, connectors, self.names.clone(), row, limit)
+        let account = ("tidegate_switchover", &*row.username, &*row.password);
+        Connections::new(known, connectors, self.names.clone(), account, limit)
     }
 
     /// Has an order carried out on a thread of its own; gives its number.

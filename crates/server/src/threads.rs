@@ -32,7 +32,7 @@ use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
 use crate::switching::Switching;
-use crate::{clock, listening, logs, name_lookup, publisher, reload, server_greetings};
+use crate::{clock, listening, logs, name_lookup, passwords, publisher, reload, server_greetings};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -136,6 +136,7 @@ pub(crate) fn start(
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone(), asked).context("cannot start the thread of names")?;
+    passwords::follow(publisher.clone()).context("cannot start the thread of passwords")?;
     let headers = publisher.header_counts().clone();
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone(), headers)));
     let reporter = Reporter::new(collector.clone(), stats_file);

@@ -161,6 +161,7 @@ rows! {
             "pipeline_depth",
             "max_backend_connections",
             "backend_username",
+            "password_from",
             "redirect",
             "replication",
             "require_issuer",

@@ -224,3 +224,36 @@ fn only_accounts_that_no_rule_is_for_send_their_clients_to_the_server() {
     let wrong = "redirect is neither true nor false".to_owned();
     assert_eq!(read(r#"{"redirect": 1}"#, 1), Err(wrong));
 }
+
+#[test]
+fn a_password_that_is_left_to_servers_is_what_was_read_there() {
+    let left = r#"{"password_from": "servers"}"#;
+    let row = |password: &[u8], attributes: &str| UserRow {
+        username: "a".into(),
+        password: password.into(),
+        attributes: attributes.into(),
+        ..UserRow::default()
+    };
+    let told = |row| Users::compile(&[row]).err().expect("refused")[0].to_string();
+    let both = "mysql_users row 1 column password: password_from says where it is: leave it empty";
+    assert_eq!(told(row(b"x", left)), both);
+    let other = "mysql_users row 1 column attributes: password_from is not \"servers\"";
+    assert_eq!(told(row(b"", r#"{"password_from": "nowhere"}"#)), other);
+    let rows = [row(b"", left)];
+    let users = Users::compile(&rows).unwrap();
+    let unread = users.find(b"a").unwrap().clone();
+    assert!(unread.credential == Credential::Unread && !unread.credential.is_empty());
+    let hash = Credential::read("mysql_native_password", &[b'*'; 1]).err().unwrap();
+    assert_eq!(hash, "what mysql_native_password has of it is no hash");
+    let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+    let read = Credential::read("mysql_native_password", hash).unwrap();
+    let passwords = ReadPasswords::from([("a".into(), read.clone()), ("b".into(), read.clone())]);
+    let users = users.reading(&rows, Arc::new(passwords)).unwrap();
+    let account = users.find(b"a").unwrap();
+    assert!(account.credential == read && users.has_changed(&unread));
+    // what is read stays over a change of rows, and is of no account that does not ask for it
+    let users = users.recompile(&rows).unwrap();
+    assert!(users.find(b"a").unwrap().credential == read && !users.has_changed(account));
+    let users = users.recompile(&[row(b"", "")]).unwrap();
+    assert!(users.find(b"a").unwrap().credential.is_empty());
+}

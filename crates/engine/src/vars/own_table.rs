@@ -94,6 +94,14 @@ pub(super) const ROWS: &[Variable] = &[
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
     mysql(
+        "monitor_passwords_interval",
+        int(100, 604_800_000),
+        "10000",
+        "Pause between readings of the passwords that accounts leave to servers.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
         "shutdown_timeout_ms",
         int(0, 3_600_000),
         "30000",

@@ -189,7 +189,7 @@ fn cnf_pairs(indent: &str, pairs: &[Pair]) -> String {
     text
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         write!(text, "{byte:02x}").expect("writing to a string does not fail");

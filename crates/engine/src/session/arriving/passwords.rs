@@ -233,7 +233,7 @@ fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
 fn proves_native(account: &Account, login: &Login, response: &[u8]) -> bool {
     let double_sha1 = match &account.credential {
         Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
-        Credential::Empty | Credential::CachingSha2(_) => return false,
+        Credential::Empty | Credential::CachingSha2(_) | Credential::Unread => return false,
     };
     let Some(sha1) = native::verify(response, &login.scramble, double_sha1) else { return false };
     if clear_of(account).is_none() {
@@ -259,6 +259,7 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8]) -> Worth {
         Credential::Clear { password, .. } => **password == *clear,
         Credential::Native(double) => native::double_sha1(clear) == *double,
         Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
+        Credential::Unread => false,
     };
     if is_right {
         let _ = account.learned.set(Learned::Clear(clear.into()));

@@ -1,4 +1,4 @@
-//! Connections to the servers of a cluster, as the account that may administer them.
+//! Connections to servers as an account of Tidegate's own, to ask them one thing after the other.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use client::{Client, Packets};
 use engine::backend::{BackendLogin, Keys, LoginStep, ServerTls};
-use engine::rows::{ReplicationClusterRow, UserRow};
+use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
 use engine::topology::ServerRef;
 use engine::users::{Account, Users};
@@ -27,15 +27,17 @@ use crate::addresses;
 
 /// Addresses of the names that replicas have for their sources, as they were last found: a resolver
 /// may be gone together with a primary.
-pub(super) type Names = Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>;
+pub(crate) type Names = Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>;
 
-/// One to each server that was asked something, until the order is over.
-pub(super) struct Connections {
+/// One to each server that was asked something, as long as this is there.
+pub(crate) struct Connections {
     snapshot: Arc<Snapshot>,
     addresses: Arc<ServerAddresses>,
     /// What connections have their TLS from.
     connectors: Arc<tls::Connectors>,
     names: Names,
+    /// What servers see of it.
+    purpose: &'static str,
     account: Option<Arc<Account>>,
     /// How long an answer may take.
     patience: Duration,
@@ -47,37 +49,42 @@ trait Stream: Read + Write + Send {}
 impl<S: Read + Write + Send> Stream for S {}
 
 impl Connections {
-    /// None yet. What servers are asked may take as long as the order.
-    pub(super) fn new(
+    /// None yet. An answer may take so long, and a connection more.
+    pub(crate) fn new(
         (snapshot, addresses): (Arc<Snapshot>, Arc<ServerAddresses>),
         connectors: Arc<tls::Connectors>,
         names: Names,
-        row: &ReplicationClusterRow,
+        (purpose, username, password): (&'static str, &str, &str),
         limit: Duration,
     ) -> Self {
         let user = UserRow {
-            username: row.username.clone(),
-            password: row.password.clone().into_bytes(),
+            username: username.to_owned(),
+            password: password.as_bytes().to_vec(),
             ..UserRow::default()
         };
         let users = Users::compile(&[user]).ok();
-        let account = users.and_then(|users| users.find(row.username.as_bytes()).cloned());
-        let patience = limit + CONNECT;
-        Self { snapshot, addresses, connectors, names, account, patience, open: BTreeMap::new() }
+        let account = users.and_then(|users| users.find(username.as_bytes()).cloned());
+        Self {
+            snapshot,
+            addresses,
+            connectors,
+            names,
+            purpose,
+            account,
+            patience: limit + CONNECT,
+            open: BTreeMap::new(),
+        }
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let addr = self.address(server).ok_or("its name has no address")?;
-        let account = self
-            .account
-            .clone()
-            .ok_or("username or password in tidegate_replication_clusters is not valid")?;
+        let account = self.account.clone().ok_or("the account or its password is not valid")?;
         let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
         let is_local = matches!(addr, Addr::Unix(_));
         let name = account.name.clone();
         let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)
             .untracked()
-            .named("tidegate_switchover")
+            .named(self.purpose)
             .trusting(Keys::of_vars(&self.snapshot.vars));
         let login = if !is_local && self.is_in_tls(server) { login.in_tls() } else { login };
         let packets = log_in(stream, login, |stream, may_prove| {
@@ -294,9 +301,8 @@ mod tests {
         let snapshot = Snapshot::compile(&draft).expect("valid");
         let found = snapshot.topology.servers().iter().map(|it| addresses::resolve(it).ok());
         let known = Arc::new(ServerAddresses::new(found.collect()));
-        let row = ReplicationClusterRow::default();
-        let connectors = Arc::default();
-        Connections::new((Arc::new(snapshot), known), connectors, Names::default(), &row, CONNECT)
+        let known = (Arc::new(snapshot), known);
+        Connections::new(known, Arc::default(), Names::default(), ("", "", ""), CONNECT)
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! What is stored of a password, and in what form.
+
+use std::collections::BTreeMap;
+
+use wire::auth::{Plugin, native};
+
+/// What is stored of a password.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// No password: only an empty response is accepted.
+    Empty,
+    /// Clear text: every plugin works, towards clients and servers.
+    Clear {
+        /// The password.
+        password: Box<[u8]>,
+        /// SHA1(SHA1(password)), for `mysql_native_password`.
+        double_sha1: [u8; 20],
+    },
+    /// `*` and 40 hex digits: SHA1(SHA1(password)).
+    Native([u8; 20]),
+    /// `$A$005$` and salt and hash, as `caching_sha2_password` stores it.
+    CachingSha2(Box<[u8]>),
+    /// Servers have it, and nobody has read it there, or it is none that can be used: nothing
+    /// proves it.
+    Unread,
+}
+
+/// What was read on servers of the passwords of accounts, by name.
+pub type ReadPasswords = BTreeMap<Box<str>, Credential>;
+
+/// In what form a password is stored, which decides what a login asks of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// There is none.
+    Empty,
+    /// Clear text.
+    Clear,
+    /// A hash of `mysql_native_password`.
+    Native,
+    /// A hash of `caching_sha2_password`.
+    CachingSha2,
+}
+
+impl Credential {
+    /// The form that it is stored in.
+    pub fn form(&self) -> Form {
+        match self {
+            Self::Empty => Form::Empty,
+            Self::Clear { .. } => Form::Clear,
+            // of a name that is not there nobody knows more
+            Self::Native(_) | Self::Unread => Form::Native,
+            Self::CachingSha2(_) => Form::CachingSha2,
+        }
+    }
+
+    /// Bytes of memory that it holds besides itself.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Clear { password, .. } => password.len(),
+            Self::CachingSha2(stored) => stored.len(),
+            Self::Empty | Self::Native(_) | Self::Unread => 0,
+        }
+    }
+
+    pub(super) fn parse(stored: &[u8]) -> Result<Self, String> {
+        if stored.is_empty() {
+            return Ok(Self::Empty);
+        }
+        if stored.starts_with(b"$A$") {
+            if stored.len() != 70 {
+                return Err(format!(
+                    "a caching_sha2_password hash has 70 bytes, this one has {}",
+                    stored.len()
+                ));
+            }
+            return Ok(Self::CachingSha2(stored.into()));
+        }
+        if let Some(hex) = stored.strip_prefix(b"*")
+            && hex.len() == 40
+            && hex.iter().all(u8::is_ascii_hexdigit)
+        {
+            return Ok(Self::Native(unhex(hex)));
+        }
+        Ok(Self::Clear { password: stored.into(), double_sha1: native::double_sha1(stored) })
+    }
+
+    /// What a server stores for an account by such a plugin; says why that is of no use.
+    pub fn read(plugin: &str, stored: &[u8]) -> Result<Self, String> {
+        match Plugin::from_name(plugin.as_bytes()) {
+            Plugin::NativePassword | Plugin::CachingSha2 if stored.is_empty() => Ok(Self::Empty),
+            Plugin::NativePassword | Plugin::CachingSha2 => match Self::parse(stored)? {
+                hash @ (Self::Native(_) | Self::CachingSha2(_)) => Ok(hash),
+                _ => Err(format!("what {plugin} has of it is no hash")),
+            },
+            _ => Err(format!("its plugin is {plugin}, by which no password can be checked here")),
+        }
+    }
+
+    /// Whether there is a password at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::Empty
+    }
+}
+
+fn unhex(hex: &[u8]) -> [u8; 20] {
+    let nibble = |c: &u8| match c {
+        b'0'..=b'9' => c - b'0',
+        b'a'..=b'f' => c - b'a' + 10,
+        _ => c.wrapping_sub(b'A').wrapping_add(10),
+    };
+    let mut out = [0; 20];
+    for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
+        if let [high, low] = pair {
+            *byte = nibble(high) << 4 | nibble(low);
+        }
+    }
+    out
+}

@@ -1,0 +1,45 @@
+use super::*;
+
+const NATIVE: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+
+fn answer(rows: &[[&str; 5]]) -> TextResult {
+    let rows = rows.iter().map(|row| row.iter().map(|it| Some((*it).to_owned())).collect());
+    TextResult { rows: rows.collect(), ..TextResult::default() }
+}
+
+#[test]
+fn the_row_counts_by_which_a_server_would_know_us() {
+    let of = |host| ["app", host, "mysql_native_password", NATIVE, "0"];
+    // each is known before all behind it
+    let hosts = ["10.0.0.7", "10.0.0.0/255.255.255.0", "10.0.0.%", "10.0.%", "10.%", "%", ""];
+    for (at, host) in hosts.iter().enumerate() {
+        let locked = |host: &&'static str| ["app", host, "mysql_native_password", NATIVE, "1"];
+        let mut rows: Vec<_> = hosts[at + 1..].iter().map(locked).chain([of(host)]).collect();
+        for _ in 0..2 {
+            assert!(credential("app", &answer(&rows)).is_ok(), "{host}");
+            rows.reverse();
+        }
+        let without = credential("app", &answer(&rows[..rows.len() - 1])).err();
+        let why = if rows.len() > 1 { "it is locked" } else { "it has no such account for us" };
+        assert_eq!(without.as_deref(), Some(why), "{host}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_said() {
+    let why = |plugin, hash| {
+        let rows =
+            [["App", "%", "mysql_native_password", NATIVE, "0"], ["app", "%", plugin, hash, "0"]];
+        credential("app", &answer(&rows)).err().unwrap_or_default()
+    };
+    assert_eq!(why("mysql_native_password", NATIVE), "");
+    let ed25519 = why("ed25519", NATIVE);
+    assert_eq!(ed25519, "its plugin is ed25519, by which no password can be checked here");
+    // what a server has of an account that nobody may use
+    let invalid = why("mysql_native_password", "invalid");
+    assert_eq!(invalid, "what mysql_native_password has of it is no hash");
+    assert_eq!(
+        why("caching_sha2_password", "$A$005$"),
+        "a caching_sha2_password hash has 70 bytes, this one has 7"
+    );
+}

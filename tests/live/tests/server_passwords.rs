@@ -1,0 +1,104 @@
+//! Accounts that leave their passwords to servers: what happens to an account there is seen here,
+//! and nobody logs in by what was true before.
+
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Proxy, client as driver};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// A proxy that reads the password of `lent` five times a second.
+fn proxy(cluster: &Cluster) -> Proxy {
+    let more = "\n[[mysql_users]]\nusername = \"lent\"\ndefault_hostgroup = 0\n\
+                attributes = '{\"password_from\": \"servers\"}'\n";
+    let variables = "monitor_passwords_interval = 200\nmonitor_username = \"reader\"\n\
+                     monitor_password = \"reader\"\n";
+    Proxy::start(|interfaces| {
+        let options = SplitOptions {
+            interfaces,
+            variables: variables.to_owned(),
+            more: more.to_owned(),
+            ..Default::default()
+        };
+        lab::split_toml(cluster, &options)
+    })
+    .expect("tidegate starts")
+}
+
+fn run(cluster: &Cluster, statement: &str) {
+    cluster.primary().sql(statement).expect(statement);
+}
+
+/// As whom a server knows a client with that password, or why it is let in nowhere.
+fn who(proxy: &Proxy, password: &str) -> Result<String, String> {
+    let refusal = |error: mysql::Error| driver::refusal(&error).2;
+    let mut conn = Conn::new(driver::account(proxy.port, "lent", password)).map_err(refusal)?;
+    let who = conn.query_first::<String, _>("SELECT CURRENT_USER()").map_err(refusal)?;
+    Ok(who.expect("a row"))
+}
+
+/// In no more than two seconds a client is let in with the one password and with no other.
+fn is_let_in(proxy: &Proxy, right: &str, wrong: &[&str]) {
+    let mut last = Ok(String::new());
+    let is_in = || {
+        last = who(proxy, right);
+        last.as_deref() == Ok("lent@%")
+    };
+    live::eventually(&format!("{right} is right"), Duration::from_secs(2), is_in);
+    for wrong in wrong {
+        let refused = who(proxy, wrong).expect_err("another password is right");
+        assert!(refused.contains("Access denied for user 'lent'"), "{refused}");
+    }
+}
+
+/// In no more than two seconds a client is let in with none of these.
+fn is_kept_out(proxy: &Proxy, passwords: &[&str], why: &str) {
+    live::eventually(why, Duration::from_secs(2), || {
+        passwords.iter().all(|password| who(proxy, password).is_err()) && proxy.log().contains(why)
+    });
+}
+
+/// Follows an account that is identified by a password with these words before and behind it.
+fn follows(cluster: &Cluster, table: &str, [before, behind]: [&str; 2]) {
+    run(cluster, "CREATE USER reader IDENTIFIED BY 'reader'");
+    let proxy = proxy(cluster);
+    is_kept_out(&proxy, &["", "one"], "passwords cannot be read there: ");
+    run(cluster, &format!("GRANT SELECT ON mysql.{table} TO reader"));
+    is_kept_out(&proxy, &["", "one"], "nobody can log in with it, by ");
+    let identified = |password: &str| format!("IDENTIFIED {before}'{password}'{behind}");
+    run(cluster, &format!("CREATE USER lent {}", identified("one")));
+    run(cluster, "GRANT SELECT ON test.* TO lent");
+    is_let_in(&proxy, "one", &["two", ""]);
+    // one that is for others says nothing of us
+    run(cluster, &format!("CREATE USER lent@'10.%' {}", identified("two")));
+    run(cluster, &format!("ALTER USER lent {}", identified("three")));
+    is_let_in(&proxy, "three", &["one", "two", ""]);
+    run(cluster, "ALTER USER lent ACCOUNT LOCK");
+    is_kept_out(&proxy, &["three"], "it is locked");
+    run(cluster, "ALTER USER lent ACCOUNT UNLOCK");
+    is_let_in(&proxy, "three", &["one"]);
+    // a server that says nothing changes nothing
+    run(cluster, &format!("REVOKE SELECT ON mysql.{table} FROM reader"));
+    let readings = || proxy.log().matches("passwords cannot be read there").count();
+    let told = readings();
+    live::eventually("it was tried", Duration::from_secs(2), || readings() > told);
+    is_let_in(&proxy, "three", &["one"]);
+    run(cluster, &format!("GRANT SELECT ON mysql.{table} TO reader"));
+    run(cluster, "DROP USER lent, lent@'10.%'");
+    is_kept_out(&proxy, &["three", "one", "two", ""], "it has no such account for us");
+    let log = proxy.log();
+    assert!(!log.contains("three") && !log.contains("$A$"), "{log}");
+}
+
+#[test]
+fn accounts_of_a_mariadb_are_followed() {
+    let Some(cluster) = live::cluster("left passwords", Flavour::MariaDb, 0) else { return };
+    follows(&cluster, "global_priv", ["VIA mysql_native_password USING PASSWORD(", ")"]);
+}
+
+#[test]
+fn accounts_of_a_mysql_are_followed() {
+    let Some(cluster) = live::cluster("left passwords", Flavour::MySql, 0) else { return };
+    follows(&cluster, "user", ["WITH caching_sha2_password BY ", ""]);
+}
