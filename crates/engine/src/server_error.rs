@@ -52,6 +52,8 @@ impl Meaning {
     /// Of a question: about the account that asks: it is refused, locked or expired, or lacks a
     /// privilege.
     pub const OF_ACCOUNT: Self = Self(1 << 9);
+    /// Of a login: the password is wrong.
+    pub(crate) const WRONG_PASSWORD: Self = Self(1 << 10);
 
     /// What a number means.
     pub fn of(code: u16) -> Self {
@@ -74,7 +76,7 @@ impl Meaning {
 const MEANINGS: [(u16, Meaning); 40] = [
     (1040, Meaning::FULL),
     (1044, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::OF_ACCOUNT)),
-    (1045, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
+    (1045, Meaning::FINAL.and(Meaning::OF_ACCOUNT).and(Meaning::WRONG_PASSWORD)),
     (1047, Meaning::GOING_AWAY),
     (1049, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::MISSING)),
     (1053, Meaning::GOING_AWAY),
@@ -100,7 +102,7 @@ const MEANINGS: [(u16, Meaning); 40] = [
     (TOO_MANY_STATEMENTS, Meaning::MENDABLE),
     (NEEDS_PREPARE, Meaning::MENDABLE),
     (1630, Meaning::MISSING),
-    (1698, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
+    (1698, Meaning::FINAL.and(Meaning::OF_ACCOUNT).and(Meaning::WRONG_PASSWORD)),
     (1820, Meaning::OF_ACCOUNT),
     (1836, Meaning::READ_ONLY),
     (1862, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
@@ -130,6 +132,7 @@ mod tests {
         assert_eq!(of(Meaning::FINAL), finals);
         let asking = [&[1044, 1045, 1142, 1143, 1227, 1698, 1820, 1862][..], &accounts].concat();
         assert_eq!(of(Meaning::OF_ACCOUNT), asking);
+        assert_eq!(of(Meaning::WRONG_PASSWORD), [1045, 1698]);
         assert_eq!(of(Meaning::OF_ADDRESS), [1129, 1130]);
         assert_eq!(of(Meaning::FULL), [1040]);
         assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);

@@ -22,6 +22,11 @@ pub use credential::{Credential, Form, ReadPasswords};
 
 const TABLE: &str = "mysql_users";
 
+const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
+
+const ONE_PASSWORD: &str = "password_from \"login\" is also for servers: no second row or \
+    backend_username says another";
+
 const REDIRECT_NEEDS: &str =
     "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
 
@@ -35,6 +40,7 @@ pub enum Learned {
 }
 
 /// An account that is in force.
+#[derive(Clone)]
 pub struct Account {
     /// Name.
     pub name: Arc<str>,
@@ -47,6 +53,9 @@ pub struct Account {
     pub learned: Arc<OnceLock<Learned>>,
     /// The password is what servers have of it.
     pub is_read: bool,
+    /// Of a session whose password no server has seen yet: a number that no other one has, so that
+    /// no connection of before serves it; else 0.
+    pub unproved: u64,
     /// The name that servers know, where it is another one.
     pub name_at_servers: Option<Arc<str>>,
     /// Hostgroup when no rule decides.
@@ -153,7 +162,19 @@ impl Account {
 
     /// Whether servers know both by one name and password, whatever clients prove.
     pub(crate) fn is_same_at_servers(&self, other: &Self) -> bool {
-        self.at_servers == other.at_servers && self.name_at_servers == other.name_at_servers
+        let names = self.name_at_servers == other.name_at_servers;
+        names && self.at_servers == other.at_servers && self.unproved == other.unproved
+    }
+
+    /// The version of a session that showed this password, which a server is to prove.
+    pub(crate) fn proving(&self, password: &[u8], number: u64) -> Self {
+        let at_servers = Some(Credential::clear(password));
+        Self { at_servers, unproved: number.max(1), ..self.clone() }
+    }
+
+    /// The same where a server has let it in.
+    pub(crate) fn proved(&self) -> Self {
+        Self { unproved: 0, ..self.clone() }
     }
 
     /// The name that servers know.
@@ -296,9 +317,11 @@ impl Users {
     /// Whether an account is in force no more, or has another password by now.
     pub fn has_changed(&self, account: &Account) -> bool {
         let now = self.by_name.get(account.name.as_bytes());
-        now.is_none_or(|now| {
-            now.credential != account.credential || !now.is_same_at_servers(account)
-        })
+        // of one that servers prove, each session has a password of its own
+        let is_same = |now: &Account| {
+            now.credential == Credential::AtServers || now.is_same_at_servers(account)
+        };
+        now.is_none_or(|now| now.credential != account.credential || !is_same(now))
     }
 
     /// How many accounts are in force.
@@ -336,6 +359,11 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
         .map(|(name, (_, account))| (name.clone(), account.shown_to_servers().clone()))
         .collect();
     let mut at_servers = |index, account: Account| {
+        let has_another = account.at_servers.is_some() || account.name_at_servers.is_some();
+        if account.credential == Credential::AtServers && has_another {
+            faults.push(fault(index, "attributes", ONE_PASSWORD));
+            return None;
+        }
         let Some(name) = &account.name_at_servers else { return Some(account) };
         let credential = known.get(name.as_bytes());
         if credential.is_none() {
@@ -370,7 +398,7 @@ struct Attributes {
     annotations: bool,
     isolation: Option<&'static str>,
     name_at_servers: Option<Arc<str>>,
-    is_read: bool,
+    password_from: Option<PasswordFrom>,
     demands: Demands,
 }
 
@@ -384,7 +412,7 @@ impl Attributes {
             annotations: json::switch(text, "annotations")?,
             isolation: isolation(text)?,
             name_at_servers: name_at_servers(text)?,
-            is_read: is_read(text)?,
+            password_from: password_from(text)?,
             demands: Demands::read(text)?,
         })
     }
@@ -398,12 +426,35 @@ fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
     name.map(|name| Some(name.into())).ok_or_else(|| format!("{NAME} is no name"))
 }
 
-/// Whether the password is what servers have of it.
-fn is_read(text: &str) -> Result<bool, String> {
+/// Where a password is that is not in its account's row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PasswordFrom {
+    /// Servers have a hash, which is read.
+    Servers,
+    /// Servers are logged in to with what a client shows.
+    Login,
+}
+
+fn password_from(text: &str) -> Result<Option<PasswordFrom>, String> {
     const NAME: &str = "password_from";
-    let Some(said) = json::member(text, NAME)? else { return Ok(false) };
-    let is_known = said.as_str() == Some("servers");
-    is_known.then_some(true).ok_or_else(|| format!("{NAME} is not \"servers\""))
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    match said.as_str() {
+        Some("servers") => Ok(Some(PasswordFrom::Servers)),
+        Some("login") => Ok(Some(PasswordFrom::Login)),
+        _ => Err(format!("{NAME} is not \"servers\" or \"login\"")),
+    }
+}
+
+/// What is known of a password without a server.
+fn credential(stored: &[u8], from: Option<PasswordFrom>) -> Result<Credential, String> {
+    match from {
+        None => Credential::parse(stored),
+        Some(_) if !stored.is_empty() => {
+            Err("password_from says where it is: leave it empty".to_owned())
+        }
+        Some(PasswordFrom::Login) => Ok(Credential::AtServers),
+        Some(PasswordFrom::Servers) => Ok(Credential::Unread),
+    }
 }
 
 /// The isolation level that sessions begin with, in quotes as a `SET` takes it.
@@ -443,20 +494,20 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     };
     let hostgroup = number("default_hostgroup", row.default_hostgroup);
     let max_connections = number("max_connections", row.max_connections);
-    let credential = Credential::parse(&row.password).unwrap_or_else(|reason| {
+    let of_attributes = Attributes::read(&row.attributes).unwrap_or_else(|reason| {
+        faults.push(fault(index, "attributes", reason));
+        Attributes::default()
+    });
+    let (from, relays) = (of_attributes.password_from, row.fast_forward == 1);
+    let credential = credential(&row.password, from).unwrap_or_else(|reason| {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
-    let mut of_attributes = Attributes::default();
-    match Attributes::read(&row.attributes) {
-        Ok(read) if read.redirect && row.fast_forward == 0 => {
-            faults.push(fault(index, "attributes", REDIRECT_NEEDS));
-        }
-        Ok(read) if read.is_read && !credential.is_empty() => {
-            faults.push(fault(index, "password", "password_from says where it is: leave it empty"));
-        }
-        Ok(read) => of_attributes = read,
-        Err(reason) => faults.push(fault(index, "attributes", reason)),
+    for (is_refused, reason) in [
+        (of_attributes.redirect && !relays, REDIRECT_NEEDS),
+        (from == Some(PasswordFrom::Login) && relays, LOGIN_NEEDS),
+    ] {
+        faults.extend(is_refused.then(|| fault(index, "attributes", reason)));
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -464,7 +515,8 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     Ok(Account {
         name: row.username.as_str().into(),
         credential,
-        is_read: of_attributes.is_read,
+        is_read: from == Some(PasswordFrom::Servers),
+        unproved: 0,
         at_servers: None,
         name_at_servers: of_attributes.name_at_servers,
         learned: Arc::default(),

@@ -1,24 +1,27 @@
-//! Accounts that leave their passwords to servers: what happens to an account there is seen here,
-//! and nobody logs in by what was true before.
+//! Accounts that leave their passwords to servers, which are read there or proved by a login: what
+//! happens to an account is seen here, and nobody logs in by what was true before.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, SplitOptions};
 use live::{Proxy, client as driver};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-/// A proxy that reads the password of `lent` five times a second.
-fn proxy(cluster: &Cluster) -> Proxy {
-    let more = "\n[[mysql_users]]\nusername = \"lent\"\ndefault_hostgroup = 0\n\
-                attributes = '{\"password_from\": \"servers\"}'\n";
+/// A proxy that has the password of `lent` from there; what is read is read five times a second.
+fn proxy(cluster: &Cluster, password_from: &str) -> Proxy {
+    let more = format!(
+        "\n[[mysql_users]]\nusername = \"lent\"\ndefault_hostgroup = 0\n\
+         attributes = '{{\"password_from\": \"{password_from}\"}}'\n"
+    );
     let variables = "monitor_passwords_interval = 200\nmonitor_username = \"reader\"\n\
-                     monitor_password = \"reader\"\n";
+                     monitor_password = \"reader\"\n\
+                     failed_connections_threshold = 5\nfailed_connection_delay = 200\n";
     Proxy::start(|interfaces| {
         let options = SplitOptions {
             interfaces,
             variables: variables.to_owned(),
-            more: more.to_owned(),
+            more: more.clone(),
             ..Default::default()
         };
         lab::split_toml(cluster, &options)
@@ -62,7 +65,7 @@ fn is_kept_out(proxy: &Proxy, passwords: &[&str], why: &str) {
 /// Follows an account that is identified by a password with these words before and behind it.
 fn follows(cluster: &Cluster, table: &str, [before, behind]: [&str; 2]) {
     run(cluster, "CREATE USER reader IDENTIFIED BY 'reader'");
-    let proxy = proxy(cluster);
+    let proxy = proxy(cluster, "servers");
     is_kept_out(&proxy, &["", "one"], "passwords cannot be read there: ");
     run(cluster, &format!("GRANT SELECT ON mysql.{table} TO reader"));
     is_kept_out(&proxy, &["", "one"], "nobody can log in with it, by ");
@@ -101,4 +104,69 @@ fn accounts_of_a_mariadb_are_followed() {
 fn accounts_of_a_mysql_are_followed() {
     let Some(cluster) = live::cluster("left passwords", Flavour::MySql, 0) else { return };
     follows(&cluster, "user", ["WITH caching_sha2_password BY ", ""]);
+}
+
+/// The same by the Unix socket, where a password may be shown.
+fn who_is(proxy: &Proxy, password: &str) -> Result<String, (u16, String)> {
+    let refusal = |error: mysql::Error| {
+        let (code, _, message) = driver::refusal(&error);
+        (code, message)
+    };
+    let options = driver::socket_options(&proxy.socket).user(Some("lent")).pass(Some(password));
+    let mut conn = Conn::new(options).map_err(refusal)?;
+    let who = conn.query_first::<String, _>("SELECT CURRENT_USER()").map_err(refusal)?;
+    Ok(who.expect("a row"))
+}
+
+fn proves(cluster: &Cluster, by: [&str; 2]) {
+    let identified = |password: &str| format!("IDENTIFIED {}'{password}'{}", by[0], by[1]);
+    run(cluster, &format!("CREATE USER lent {}", identified("one")));
+    run(cluster, "GRANT SELECT ON test.* TO lent");
+    let proxy = proxy(cluster, "login");
+    let denied = |who: &Result<String, (u16, String)>| {
+        let what = "Access denied for user 'lent'@'localhost' (using password: YES)";
+        assert_eq!(*who, Err((1045, what.to_owned())));
+    };
+    let right = Ok("lent@%".to_owned());
+    assert_eq!(who_is(&proxy, "one"), right);
+    // whatever connections there are that the right one has opened
+    denied(&who_is(&proxy, "two"));
+    run(cluster, &format!("ALTER USER lent {}", identified("two")));
+    denied(&who_is(&proxy, "one"));
+    assert_eq!(who_is(&proxy, "two"), right);
+    // what only the server knows is said as it says it
+    run(cluster, "ALTER USER lent ACCOUNT LOCK");
+    let (code, locked) = who_is(&proxy, "two").expect_err("it is locked");
+    assert!([3118, 4151].contains(&code), "{code} {locked}");
+    run(cluster, "ALTER USER lent ACCOUNT UNLOCK");
+    // in clear text it is never shown
+    let plain = who(&proxy, "two").expect_err("it is clear text");
+    assert!(plain.ends_with("(using password: YES). SSL is required"), "{plain}");
+    // those who guess wait, and so does whoever knows
+    let before = proxy.counter("lanes_failed").expect("told");
+    let began = Instant::now();
+    for guess in 0..12 {
+        denied(&who_is(&proxy, &format!("guess {guess}")));
+    }
+    assert_eq!(who_is(&proxy, "two"), right);
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(1000), "{took:?}");
+    assert_eq!(proxy.counter("lanes_failed").expect("told"), before, "the server is well");
+    assert_eq!(proxy.counter("shuns").expect("told"), 0);
+    run(cluster, "DROP USER lent");
+    denied(&who_is(&proxy, "two"));
+    let log = proxy.log();
+    assert!(!log.contains("guess 1") && !log.contains("'two'"), "{log}");
+    cluster.primary().pause().expect("paused");
+    let (code, silent) = who_is(&proxy, "two").expect_err("nobody says that it is right");
+    cluster.primary().resume().expect("resumed");
+    assert!(code == 9001 && silent.contains("connect timeout"), "{code} {silent}");
+}
+
+#[test]
+fn servers_prove_passwords() {
+    let Some(cluster) = live::cluster("proved passwords", Flavour::MariaDb, 0) else { return };
+    proves(&cluster, ["VIA mysql_native_password USING PASSWORD(", ")"]);
+    let Some(cluster) = live::cluster("proved passwords", Flavour::MySql, 0) else { return };
+    proves(&cluster, ["WITH caching_sha2_password BY ", ""]);
 }

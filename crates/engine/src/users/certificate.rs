@@ -25,7 +25,7 @@ pub trait ClientCertificate: fmt::Debug + Send + Sync {
 }
 
 /// What the certificate has to be like; nothing, where all of it is empty.
-#[derive(Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Demands {
     /// Any that is vouched for.
     any: bool,
@@ -38,6 +38,7 @@ pub struct Demands {
 }
 
 /// A text as it is, or all that a pattern behind `!` matches from end to end.
+#[derive(Clone)]
 enum Wanted {
     Text(String),
     Like { pattern: String, regex: Box<Regex> },

@@ -23,6 +23,8 @@ pub enum Credential {
     /// Servers have it, and nobody has read it there, or it is none that can be used: nothing
     /// proves it.
     Unread,
+    /// Servers have it: a login to one of them proves it each time.
+    AtServers,
 }
 
 /// What was read on servers of the passwords of accounts, by name.
@@ -49,7 +51,8 @@ impl Credential {
             Self::Clear { .. } => Form::Clear,
             // of a name that is not there nobody knows more
             Self::Native(_) | Self::Unread => Form::Native,
-            Self::CachingSha2(_) => Form::CachingSha2,
+            // whose clients show the password itself
+            Self::CachingSha2(_) | Self::AtServers => Form::CachingSha2,
         }
     }
 
@@ -58,7 +61,7 @@ impl Credential {
         match self {
             Self::Clear { password, .. } => password.len(),
             Self::CachingSha2(stored) => stored.len(),
-            Self::Empty | Self::Native(_) | Self::Unread => 0,
+            Self::Empty | Self::Native(_) | Self::Unread | Self::AtServers => 0,
         }
     }
 
@@ -81,7 +84,12 @@ impl Credential {
         {
             return Ok(Self::Native(unhex(hex)));
         }
-        Ok(Self::Clear { password: stored.into(), double_sha1: native::double_sha1(stored) })
+        Ok(Self::clear(stored))
+    }
+
+    /// A password in clear text.
+    pub(super) fn clear(password: &[u8]) -> Self {
+        Self::Clear { password: password.into(), double_sha1: native::double_sha1(password) }
     }
 
     /// What a server stores for an account by such a plugin; says why that is of no use.

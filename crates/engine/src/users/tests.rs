@@ -237,7 +237,8 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     let told = |row| Users::compile(&[row]).err().expect("refused")[0].to_string();
     let both = "mysql_users row 1 column password: password_from says where it is: leave it empty";
     assert_eq!(told(row(b"x", left)), both);
-    let other = "mysql_users row 1 column attributes: password_from is not \"servers\"";
+    let other =
+        "mysql_users row 1 column attributes: password_from is not \"servers\" or \"login\"";
     assert_eq!(told(row(b"", r#"{"password_from": "nowhere"}"#)), other);
     let rows = [row(b"", left)];
     let users = Users::compile(&rows).unwrap();
@@ -256,4 +257,38 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     assert!(users.find(b"a").unwrap().credential == read && !users.has_changed(account));
     let users = users.recompile(&[row(b"", "")]).unwrap();
     assert!(users.find(b"a").unwrap().credential.is_empty());
+}
+
+#[test]
+fn each_password_that_servers_are_to_prove_is_an_account_of_its_own_to_them() {
+    let login = r#"{"password_from": "login"}"#;
+    let row = |attributes: &str| UserRow {
+        username: "a".into(),
+        attributes: attributes.into(),
+        ..UserRow::default()
+    };
+    let of_servers = UserRow { username: "b".into(), password: b"b".into(), ..UserRow::default() };
+    let told = |rows: &[UserRow]| Users::compile(rows).err().expect("refused")[0].to_string();
+    let fast = UserRow { fast_forward: 1, ..row(login) };
+    let why = format!("mysql_users row 1 column attributes: {LOGIN_NEEDS}");
+    assert_eq!(told(&[fast]), why);
+    let why = format!("mysql_users row 1 column attributes: {ONE_PASSWORD}");
+    let mapped = row(r#"{"password_from": "login", "backend_username": "b"}"#);
+    assert_eq!(told(&[mapped, of_servers]), why);
+    let clients = UserRow { backend: 0, ..row(login) };
+    let servers = UserRow { frontend: 0, password: b"x".into(), ..row("") };
+    assert_eq!(told(&[clients, servers]), why);
+
+    let users = Users::compile(&[row(login)]).unwrap();
+    let account = users.find(b"a").unwrap();
+    let [one, again, other] = [(b"1", 7), (b"1", 8), (b"2", 7)]
+        .map(|(password, number)| account.proving(password, number));
+    assert!(!one.is_same_at_servers(&again) && !one.is_same_at_servers(&other));
+    let [proved, too, differs] = [&one, &again, &other].map(Account::proved);
+    assert!(proved.is_same_at_servers(&too) && !proved.is_same_at_servers(&differs));
+    assert!(!proved.is_same_at_servers(account) && !proved.is_same_at_servers(&one));
+    // a change of something else leaves the sessions of before, and their connections
+    let next = users.recompile(&[UserRow { default_hostgroup: 3, ..row(login) }]).unwrap();
+    assert!(!next.has_changed(&proved) && next.successor(&proved).is_none());
+    assert!(users.recompile(&[row("")]).unwrap().has_changed(&proved));
 }

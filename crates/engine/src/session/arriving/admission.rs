@@ -9,10 +9,11 @@ use wire::auth::Plugin;
 use wire::connect::AuthMore;
 use wire::reply::write_auth_more;
 
-use crate::error;
-use crate::ids::SessionId;
+use crate::error::{self, SqlError};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
+use crate::server_error::Meaning;
 use crate::session::arriving::login::{Expect, Login};
 use crate::session::command::variable_texts::VariableTexts;
 use crate::session::{Phase, Session};
@@ -45,7 +46,7 @@ impl Proxy {
     }
 
     /// The password is right, but not the way by which it came.
-    fn deny_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
+    pub(crate) fn deny_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
         self.stats.denied_without_tls += 1;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (user, client) = (&login.user, &session.client.addr);
@@ -117,7 +118,10 @@ impl Proxy {
             let end = End::Client(id);
             self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
         }
-        self.note_login(id, false);
+        let is_unproved = account.unproved != 0;
+        if !is_unproved {
+            self.note_login(id, false);
+        }
         // what else of it has changed is in force as well
         let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
@@ -135,15 +139,55 @@ impl Proxy {
         }
         let unseen = session.want.schema.as_ref().filter(|schema| {
             let is_seen = |(name, seen): &(_, _)| *name == account.name && seen == *schema;
-            login.schema_named && !self.schemas_seen.iter().any(is_seen)
+            login.schema_named && (is_unproved || !self.schemas_seen.iter().any(is_seen))
         });
         match unseen.cloned() {
             Some(schema) => self.check_schema(id, Some(&schema), seq),
-            None if self.begin_by_default(id) || !self.has_to_meet(account.default_hostgroup) => {
-                self.send_login_ok(id, seq);
+            None if is_unproved || !self.has_met(id, account.default_hostgroup) => {
+                self.check_schema(id, None, seq);
             }
-            None => self.check_schema(id, None, seq),
+            None => self.send_login_ok(id, seq),
         }
+    }
+
+    /// Whether a login needs no server: its hostgroup was met before.
+    fn has_met(&mut self, id: SessionId, hostgroup: HostgroupId) -> bool {
+        self.begin_by_default(id) || !self.has_to_meet(hostgroup)
+    }
+
+    /// A server has let a session in with the password that its client showed, if none had before.
+    pub(crate) fn prove(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(account) = session.account.as_ref().filter(|it| it.unproved != 0) else { return };
+        let proved = Arc::new(account.proved());
+        session.account = Some(proved.clone());
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.account = proved.clone();
+        }
+        for (who, limits) in self.guessers(id, proved.name.as_bytes()).into_iter().flatten() {
+            self.offer.guesses.give_back(who, limits);
+        }
+        self.note_login(id, false);
+    }
+
+    /// Whether no server has seen yet what a session's client showed for a password.
+    pub(crate) fn is_unproved(&self, id: SessionId) -> bool {
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        account.is_some_and(|account| account.unproved != 0)
+    }
+
+    /// No server has let a session in: it is refused as by a server.
+    pub(crate) fn refuse_unproved(&mut self, id: SessionId, said: &SqlError) {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let name = session.account.as_ref().map(|account| account.name.clone());
+        let wrong = Meaning::of(said.code).is(Meaning::WRONG_PASSWORD);
+        let error = match name.filter(|_| wrong) {
+            Some(name) => error::access_denied(name.as_bytes(), &session.client.addr, true),
+            None => said.clone(),
+        };
+        self.stats.denied_password += u64::from(wrong);
+        self.note_login(id, wrong);
+        self.refuse_login(id, error);
     }
 
     /// The OK that ends a login; the session is idle from here on. The deadline of the login is

@@ -21,7 +21,7 @@ use crate::report::LogEvent;
 use crate::session::arriving::passwords::Shown;
 use crate::session::placing::elsewhere;
 use crate::session::{LastResults, Phase};
-use crate::users::Account;
+use crate::users::{Account, Credential};
 
 /// What is being waited for in the middle of an authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +61,14 @@ pub(crate) struct Login {
     pub(crate) plugin: Plugin,
     pub(crate) expect: Expect,
     pub(crate) seq: u8,
+}
+
+impl Login {
+    /// Servers are shown the password.
+    fn is_for_servers(&self) -> bool {
+        let credential = self.account.as_ref().map(|account| &account.credential);
+        credential == Some(&Credential::AtServers)
+    }
 }
 
 impl std::fmt::Debug for Login {
@@ -269,6 +277,9 @@ impl Proxy {
         login.with_password |= says_something(packet.payload);
         match login.expect {
             Expect::Response => self.judge(id, login, packet.payload),
+            Expect::Password if !secure && login.is_for_servers() => {
+                self.deny_insecure(id, &login, "SSL is required");
+            }
             Expect::Password if PublicKeyRequest::is(packet.payload) => {
                 let pem = self.offer.key.public_pem();
                 let seq = &mut login.seq;

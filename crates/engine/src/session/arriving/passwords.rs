@@ -4,6 +4,7 @@
 //! A name that does not exist is asked for the same things as one that does, and takes as long.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use wire::auth::{PASSWORD_BYTES_MAX, Plugin, native, sha2};
 use wire::connect::{AuthMore, AuthSwitch};
@@ -67,6 +68,8 @@ enum Worth {
     Wrong,
     /// The password itself has to be shown, whether this was compared with a known one or not.
     Unknown,
+    /// A server is to say.
+    OfServers,
 }
 
 impl Proxy {
@@ -116,7 +119,7 @@ impl Proxy {
 
     /// Looks at what was shown, or lets it wait for its turn.
     fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
-        let Some([by_name, by_address]) = self.guessers(id, &login) else { return };
+        let Some([by_name, by_address]) = self.guessers(id, &login.user) else { return };
         // whoever shows the password itself has taken a place for the name before
         let (who, limits) = match &shown {
             Shown::Response(_) => by_name,
@@ -153,7 +156,11 @@ impl Proxy {
     }
 
     /// Who guesses, by the name and by the address alone.
-    fn guessers(&self, id: SessionId, login: &Login) -> Option<[(Guesser, GuessLimits); 2]> {
+    pub(super) fn guessers(
+        &self,
+        id: SessionId,
+        user: &[u8],
+    ) -> Option<[(Guesser, GuessLimits); 2]> {
         let session = self.sessions.get(id)?;
         let vars = &self.snapshot.vars;
         let limits = GuessLimits {
@@ -162,7 +169,7 @@ impl Proxy {
         };
         let (guesses, address) = (&self.offer.guesses, &session.client.addr);
         let by_address = (guesses.address(address), limits.of_address());
-        Some([(guesses.guesser(address, &login.user), limits), by_address])
+        Some([(guesses.guesser(address, user), limits), by_address])
     }
 
     fn weigh(
@@ -173,16 +180,21 @@ impl Proxy {
         [by_name, by_address]: [(Guesser, GuessLimits); 2],
     ) {
         let form = self.form_of(&login);
-        let (worth, by_address) = match shown {
-            Shown::Response(response) => (worth_of_response(&login, form, response), None),
-            Shown::Password(clear) => (worth_of_clear(&login, form, clear), Some(by_address)),
+        let key = &self.offer.key;
+        let clear = match shown {
+            Shown::Response(_) => None,
+            Shown::Password(clear) => Some(Cow::Borrowed(&**clear)),
             Shown::Encrypted(bytes) => {
-                let clear = self.offer.key.decrypt(bytes, &login.scramble).unwrap_or_default();
-                (worth_of_clear(&login, form, &clear), Some(by_address))
+                Some(key.decrypt(bytes, &login.scramble).unwrap_or_default().into())
             }
+        };
+        let worth = match (shown, &clear) {
+            (Shown::Response(response), _) => worth_of_response(&login, form, response),
+            (_, clear) => worth_of_clear(&login, form, clear.as_deref().unwrap_or_default()),
         };
         match worth {
             Worth::Right => {
+                let by_address = clear.is_some().then_some(by_address);
                 for (who, limits) in [by_name].into_iter().chain(by_address) {
                     self.offer.guesses.give_back(who, limits);
                 }
@@ -190,7 +202,16 @@ impl Proxy {
             }
             Worth::Wrong => self.deny(id, &login),
             Worth::Unknown => self.ask_for_password(id, login),
+            Worth::OfServers => self.ask_servers(id, login, &clear.unwrap_or_default()),
         }
+    }
+
+    /// A server is to prove a password by a login of its own; the places of the try stay taken
+    /// until then.
+    fn ask_servers(&mut self, id: SessionId, mut login: Box<Login>, password: &[u8]) {
+        let number = self.pool.random();
+        login.account = login.account.map(|account| Arc::new(account.proving(password, number)));
+        self.accept_login(id, login);
     }
 
     /// The place of the try stays taken: given back where nothing is known to compare with, it
@@ -233,7 +254,7 @@ fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
 fn proves_native(account: &Account, login: &Login, response: &[u8]) -> bool {
     let double_sha1 = match &account.credential {
         Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
-        Credential::Empty | Credential::CachingSha2(_) | Credential::Unread => return false,
+        _ => return false,
     };
     let Some(sha1) = native::verify(response, &login.scramble, double_sha1) else { return false };
     if clear_of(account).is_none() {
@@ -255,11 +276,12 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8]) -> Worth {
         return Worth::Wrong;
     };
     let is_right = match &account.credential {
+        Credential::AtServers if !clear.is_empty() => return Worth::OfServers,
         Credential::Empty => clear.is_empty(),
         Credential::Clear { password, .. } => **password == *clear,
         Credential::Native(double) => native::double_sha1(clear) == *double,
         Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
-        Credential::Unread => false,
+        Credential::Unread | Credential::AtServers => false,
     };
     if is_right {
         let _ = account.learned.set(Learned::Clear(clear.into()));

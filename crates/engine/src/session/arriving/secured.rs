@@ -74,7 +74,7 @@ impl Proxy {
             && !account.demands.replace_password();
         let double_sha1 = match &account.credential {
             Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
-            Credential::Empty | Credential::CachingSha2(_) | Credential::Unread => return None,
+            _ => return None,
         };
         is_asked.then(|| native::proof_of_certificate(double_sha1, &login.scramble, &digest))
     }

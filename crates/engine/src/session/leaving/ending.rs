@@ -54,6 +54,9 @@ impl Proxy {
     /// The same; `then` is for the end of a command that has not arrived whole.
     fn fail_job_with(&mut self, id: SessionId, job: &Job, error: &SqlError, then: Then) {
         if job.what == What::LoginSchema {
+            if self.is_unproved(id) {
+                return self.refuse_unproved(id, error);
+            }
             // whether the schema exists will be seen by the first query
             return self.login_unchecked(id);
         }

@@ -88,7 +88,10 @@ impl Proxy {
     pub(crate) fn refuse_waiting(&mut self, id: SessionId, said: &SqlError) {
         let Some(job) = self.stop_waiting(id) else { return self.impossible(()) };
         if job.what == What::LoginSchema {
-            return self.refuse_login(id, said.clone());
+            return match self.is_unproved(id) {
+                true => self.refuse_unproved(id, said),
+                false => self.refuse_login(id, said.clone()),
+            };
         }
         self.fail_unserved(id, &job, said);
     }
@@ -196,8 +199,9 @@ impl Proxy {
 /// says so by the same number where it is the proxy from which it takes no header.
 fn is_about_session(said: &SqlError, lane: &Lane) -> bool {
     let meaning = Meaning::of(said.code);
+    let is_unproved = lane.account.unproved != 0 && meaning.is(Meaning::OF_ACCOUNT);
     let is_told = lane.presented.is_some() && !said.message.starts_with("Proxy header");
-    meaning.is(Meaning::OF_SESSION) || is_told && meaning.is(Meaning::OF_ADDRESS)
+    is_unproved || meaning.is(Meaning::OF_SESSION) || is_told && meaning.is(Meaning::OF_ADDRESS)
 }
 
 /// How long it takes from a failed attempt to connect to the next one, after so many: where the

@@ -296,7 +296,7 @@ impl Proxy {
             Event::Err { at: inner, .. } => {
                 let several = self.pop_failed(id, lane_id);
                 if login {
-                    return self.schema_missing(id, slice(bytes, at(&inner)));
+                    return self.schema_missing(id, lane_id, slice(bytes, at(&inner)));
                 }
                 self.finish(id, lane_id, Outcome::Failed { several });
             }
