@@ -5,7 +5,7 @@ use keeper::Endpoint;
 
 use keeper::positions;
 
-use crate::ServerAccount;
+use crate::{ServerAccount, SourceTls};
 
 /// What a server understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,15 +172,17 @@ impl Dialect {
     }
 
     /// It replicates from `source` as `account`; with `position`, as one that was a primary and has
-    /// these transactions.
+    /// these transactions. `tls` is what it has of that, or such a one is to have.
     pub(crate) fn follow(
         self,
         source: &Endpoint,
         account: &ServerAccount,
         position: Option<&str>,
+        tls: &SourceTls,
     ) -> Vec<String> {
         let host = quote(&source.hostname);
         let (port, user, password) = (source.port, quote(&account.user), quote(&account.password));
+        let tls = tls.clauses(self, position.is_some());
         match self {
             Self::MariaDb => {
                 let stand = position.map(|at| format!("SET GLOBAL gtid_slave_pos={}", quote(at)));
@@ -188,7 +190,7 @@ impl Dialect {
                 statements.extend(stand);
                 statements.push(format!(
                     "CHANGE MASTER TO MASTER_HOST={host}, MASTER_PORT={port}, MASTER_USER={user}, \
-                     MASTER_PASSWORD={password}, MASTER_USE_GTID=slave_pos"
+                     MASTER_PASSWORD={password}, MASTER_USE_GTID=slave_pos{tls}"
                 ));
                 statements.push(self.start().to_owned());
                 statements
@@ -197,8 +199,7 @@ impl Dialect {
                 self.stop().to_owned(),
                 format!(
                     "CHANGE REPLICATION SOURCE TO SOURCE_HOST={host}, SOURCE_PORT={port}, \
-                     SOURCE_USER={user}, SOURCE_PASSWORD={password}, SOURCE_AUTO_POSITION=1, \
-                     GET_SOURCE_PUBLIC_KEY=1"
+                     SOURCE_USER={user}, SOURCE_PASSWORD={password}, SOURCE_AUTO_POSITION=1{tls}"
                 ),
                 self.start().to_owned(),
             ],
@@ -214,6 +215,6 @@ fn numbers(version: &str) -> [u32; 3] {
 }
 
 /// A text as a literal, on a connection whose `sql_mode` is empty.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', "''"))
 }

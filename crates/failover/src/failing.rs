@@ -10,9 +10,10 @@ use keeper::Endpoint;
 
 use crate::dialect::Dialect;
 use crate::hooks::Occasion;
-use crate::run::{OrderRun, Others};
+use crate::run::{Follower, OrderRun, Others};
+use crate::source_tls::strongest;
 use crate::standing::{Channel, LOCAL, Receiver};
-use crate::{Clients, Former, Order, Servers, Standing};
+use crate::{Clients, Former, Order, Servers, SourceTls, Standing};
 
 /// Why no replica is the primary.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,12 +67,18 @@ pub fn fail_over(
     let done = gate.and_then(|()| run.replace(order, &mut replicas));
     let done = done.map(|new| Succeeded {
         astray: run.left_by_failover(order, &replicas, &new),
-        former: order.primary.clone(),
+        former: Former { tls: had(order, &replicas, &new), ..order.primary.clone() },
         new,
     });
     occasion.new = done.as_ref().ok().map(|done| done.new.clone());
     run.after(&occasion, done.is_ok());
     done
+}
+
+/// How replicas protected what they had from the primary, that one before all others.
+fn had(order: &Order, replicas: &[Replica], new: &Endpoint) -> SourceTls {
+    let (new, others): (Vec<_>, Vec<_>) = replicas.iter().partition(|it| it.server == *new);
+    strongest(new.into_iter().chain(others).map(|it| it.standing.tls_from(&order.primary)))
 }
 
 fn failed(why: String) -> Failed {
@@ -130,7 +137,12 @@ impl OrderRun<'_> {
             |server: &&Endpoint| replicas.iter().any(|it| it.is_fit && it.server == **server);
         let others = order.others.iter().filter(|server| *server != new);
         let (told, left): (Vec<_>, Vec<_>) = others.partition(is_told);
-        let followers = told.into_iter().map(|server| (server.clone(), None)).collect();
+        let told = told.into_iter().filter_map(|it| replicas.iter().find(|at| at.server == *it));
+        let followers = told.map(|Replica { server, standing, .. }| {
+            let tls = standing.tls_from(&order.primary);
+            Follower { server: server.clone(), position: None, tls }
+        });
+        let followers = followers.collect();
         let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
         let mut astray = self.have_follow((dialect, &order.replication), followers, new);
         // one that follows another server goes on with that

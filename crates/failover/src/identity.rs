@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use keeper::Endpoint;
 
 use crate::standing::{Channel, Receiver};
-use crate::{Servers, Standing};
+use crate::{Servers, SourceTls, Standing};
 
 /// By what others know a server.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -27,12 +27,14 @@ pub struct Former {
     pub server: Endpoint,
     /// By what others know it.
     pub identity: Identity,
+    /// How its replicas protected what they had from it, once another server is in its place.
+    pub tls: SourceTls,
 }
 
 impl Former {
     /// One that has not told anything of itself yet.
     pub fn unknown(server: Endpoint) -> Self {
-        Self { server, identity: Identity::default() }
+        Self { server, identity: Identity::default(), tls: SourceTls::default() }
     }
 
     /// Whether it is the source of a channel; `None` where that cannot be told.
@@ -71,7 +73,7 @@ pub(crate) fn identified<'a>(
     replicas: impl Iterator<Item = &'a Standing>,
 ) -> Former {
     let identity = Identity { id: own.id, uuid: own.uuid.clone(), places: BTreeMap::new() };
-    let mut former = Former { server: primary.clone(), identity };
+    let mut former = Former { identity, ..Former::unknown(primary.clone()) };
     for channel in replicas.flat_map(|replica| &replica.channels) {
         let may_be = channel.receiver == Receiver::Runs && former.feeds(channel).is_none();
         if let Some(is_it) = may_be.then(|| is_at(servers, primary, &channel.place)).flatten() {
@@ -98,6 +100,6 @@ pub fn source_of(servers: &mut dyn Servers, replicas: &[Endpoint]) -> Option<For
     let mut sources = standings.flat_map(|it| it.channels);
     let first = sources.find(|channel| channel.source != 0)?;
     let identity = Identity { id: first.source, uuid: first.uuid, places: BTreeMap::new() };
-    let former = Former { server: first.place, identity };
+    let former = Former { identity, ..Former::unknown(first.place) };
     sources.all(|other| former.feeds(&other) == Some(true)).then_some(former)
 }

@@ -21,6 +21,7 @@ mod identity;
 mod journal;
 mod returning;
 mod run;
+mod source_tls;
 mod standing;
 mod switchover;
 
@@ -34,6 +35,7 @@ pub use hooks::Hooks;
 pub use identity::{Former, Identity, identify, source_of};
 pub use journal::{Journal, JournalEntry};
 pub use returning::{Left, rejoin};
+pub use source_tls::SourceTls;
 pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
 

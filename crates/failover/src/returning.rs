@@ -8,9 +8,10 @@ use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::failing::joined;
-use crate::run::OrderRun;
+use crate::run::{Follower, OrderRun};
+use crate::source_tls::strongest;
 use crate::standing::Receiver;
-use crate::{Clients, Former, Order, Servers, Standing, identity};
+use crate::{Clients, Former, Order, Servers, SourceTls, Standing, identity};
 
 /// Why a server does not follow the primary.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -65,7 +66,7 @@ pub fn rejoin(
             let why = left.judged.clone().unwrap_or_default();
             return Err(Left::judged(why));
         }
-        (None, []) => run.rejoin_former(order, server, own, &new)?,
+        (None, []) => run.rejoin_former((order, &source, former), server, own, &new)?,
         (None, [channel]) if former.iter().any(|it| own.channel_from(it).is_some()) => {
             if !channel.name.is_empty() {
                 return Err(format!("its source has the name {}", channel.name).into());
@@ -73,7 +74,10 @@ pub fn rejoin(
             run.shut(server, &own)?;
             let has = joined(&[&own.applied, &channel.received]);
             run.lacks_nothing(order, (server, &own), &has, &new)?;
-            run.follow((own.dialect, &order.replication), server, primary, None)?;
+            let (server, tls) = (server.clone(), channel.tls.clone());
+            let follower = Follower { server, position: None, tls };
+            run.follow((own.dialect, &order.replication), &follower, primary)?;
+            let server = &follower.server;
             run.receives(server, primary)?;
         }
         (None, [channel]) => {
@@ -123,7 +127,7 @@ impl OrderRun<'_> {
     /// A primary of before follows the one that took its place.
     fn rejoin_former(
         &mut self,
-        order: &Order,
+        (order, source, former): (&Order, &Former, &[Former]),
         server: &Endpoint,
         mut own: Standing,
         new: &Standing,
@@ -157,7 +161,28 @@ impl OrderRun<'_> {
             return Err(anew());
         }
         let how = (dialect, &order.replication);
-        self.follow(how, server, &order.primary.server, Some(&position))?;
+        let tls = self.tls_of_others((order, source, former), server, new);
+        let follower = Follower { server: server.clone(), position: Some(position), tls };
+        self.follow(how, &follower, &order.primary.server)?;
         Ok(self.receives(server, &order.primary.server)?)
+    }
+
+    /// How replicas protected what they had from a primary of before; where that is not known, how
+    /// they protect what they have from the one that took its place.
+    fn tls_of_others(
+        &mut self,
+        (order, source, former): (&Order, &Former, &[Former]),
+        server: &Endpoint,
+        new: &Standing,
+    ) -> SourceTls {
+        let known = former.iter().filter(|it| it.server == *server).map(|it| it.tls.clone());
+        let before = former.iter().map(|it| new.tls_from(it));
+        let known = strongest(known.chain(before));
+        if known.says_anything() {
+            return known;
+        }
+        let others = order.others.iter().filter(|other| *other != server);
+        let others = others.filter_map(|other| Standing::ask(self.servers, other).ok());
+        strongest(others.map(|it| it.tls_from(source)))
     }
 }

@@ -4,7 +4,7 @@ use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::standing::Receiver;
-use crate::{Clients, FailoverStep, Order, ServerAccount, Servers, Standing};
+use crate::{Clients, FailoverStep, Order, ServerAccount, Servers, SourceTls, Standing};
 
 /// An order that is being carried out.
 pub(crate) struct OrderRun<'a> {
@@ -14,6 +14,15 @@ pub(crate) struct OrderRun<'a> {
 
 /// How the other servers of a cluster stand.
 pub(crate) type Others = Vec<(Endpoint, Result<Standing, String>)>;
+
+/// One that is to follow the new primary.
+pub(crate) struct Follower {
+    pub(crate) server: Endpoint,
+    /// It was a primary, and has these transactions.
+    pub(crate) position: Option<String>,
+    /// What it has of TLS, or is to have where it was a primary.
+    pub(crate) tls: SourceTls,
+}
 
 /// Looks at a replica until it receives, twenty in a second.
 const LOOKS: usize = 100;
@@ -34,19 +43,18 @@ impl OrderRun<'_> {
         }
     }
 
-    /// Has servers follow the new primary, each as one that has the transactions told with it, if
-    /// any; gives those that do not receive from it.
+    /// Has servers follow the new primary; gives those that do not receive from it.
     pub(crate) fn have_follow(
         &mut self,
         how: (Dialect, &ServerAccount),
-        followers: Vec<(Endpoint, Option<String>)>,
+        followers: Vec<Follower>,
         new: &Endpoint,
     ) -> Vec<Endpoint> {
         let told: Vec<_> = followers
             .into_iter()
-            .map(|(server, stands)| {
-                let follows = self.follow(how, &server, new, stands.as_deref()).is_ok();
-                (server, follows)
+            .map(|follower| {
+                let follows = self.follow(how, &follower, new).is_ok();
+                (follower.server, follows)
             })
             .collect();
         let astray = told
@@ -65,27 +73,37 @@ impl OrderRun<'_> {
     /// A server replicates from the new primary, which is to be seen by [`OrderRun::receives`].
     pub(crate) fn follow(
         &mut self,
-        (dialect, account): (Dialect, &ServerAccount),
-        server: &Endpoint,
+        how: (Dialect, &ServerAccount),
+        follower: &Follower,
         new: &Endpoint,
-        stands: Option<&str>,
     ) -> Result<(), String> {
-        let statements = dialect.follow(new, account, stands);
-        let mut followed = Ok(String::new());
-        for statement in statements {
-            followed = self.value(server, &statement).map(|_| String::new());
-            if statement.contains("PASSWORD") {
-                // the text of an error may quote it
-                followed =
-                    followed.map_err(|why| why.chars().take_while(|it| *it != ':').collect());
-            }
-            if followed.is_err() {
-                break;
-            }
-        }
+        let followed = self.tell_to_follow(how, follower, new);
+        let told = followed.clone().map(|()| follower.tls.told(follower.position.is_some()));
         // statements have the password
-        self.note(server, &format!("replicate from {new}"), followed.clone());
-        followed.map(|_| ())
+        self.note(&follower.server, &format!("replicate from {new}"), told);
+        followed
+    }
+
+    fn tell_to_follow(
+        &mut self,
+        (dialect, account): (Dialect, &ServerAccount),
+        Follower { server, position, tls }: &Follower,
+        new: &Endpoint,
+    ) -> Result<(), String> {
+        if tls.is_on
+            && let Some(why) = self.lacks_tls(dialect, new)?
+        {
+            return Err(format!("it follows in TLS, and {new} has none: {why}"));
+        }
+        for statement in dialect.follow(new, account, position.as_deref(), tls) {
+            let told = self.value(server, &statement);
+            // the text of an error may quote the password
+            told.map_err(|why| match statement.contains("PASSWORD") {
+                true => why.chars().take_while(|it| *it != ':').collect(),
+                false => why,
+            })?;
+        }
+        Ok(())
     }
 
     /// Waits until a server receives from the new primary.

@@ -4,7 +4,7 @@ use keeper::{Endpoint, positions};
 use wire::text_result::TextResult;
 
 use crate::dialect::Dialect;
-use crate::{Former, Servers};
+use crate::{Former, Servers, SourceTls};
 
 /// How a server stands in its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +59,8 @@ pub struct Channel {
     pub has_filters: bool,
     /// How many seconds late it applies that on purpose.
     delay_s: u64,
+    /// How it protects that.
+    pub(crate) tls: SourceTls,
 }
 
 /// Whether a replica receives from its source.
@@ -121,6 +123,11 @@ impl Standing {
             channel.receiver == Receiver::Runs && primary.feeds(channel).is_none()
         };
         self.channels.iter().find(may_be)
+    }
+
+    /// How it protects what it has from that server.
+    pub(crate) fn tls_from(&self, primary: &Former) -> SourceTls {
+        self.channel_from(primary).map(|channel| channel.tls.clone()).unwrap_or_default()
     }
 
     /// Which transactions it has, applied or received from that server.
@@ -255,6 +262,7 @@ fn channels(
             received: text(received).replace('\n', ""),
             by_gtid: by_gtid.is_some_and(|it| it != "No" && it != "0"),
             delay_s: delay.and_then(|it| it.parse().ok()).unwrap_or(0),
+            tls: SourceTls::of(dialect, |name| row.get(at(name)?)?.as_deref()),
             behind_s: behind.and_then(|it| it.parse().ok()),
             has_filters: filters.iter().any(|(place, _)| {
                 row.get(*place).and_then(Option::as_ref).is_some_and(|filter| !filter.is_empty())

@@ -10,7 +10,8 @@ use std::time::Duration;
 use keeper::Endpoint;
 
 use crate::hooks::Occasion;
-use crate::run::{OrderRun, Others};
+use crate::run::{Follower, OrderRun, Others};
+use crate::source_tls::strongest;
 use crate::standing::LOCAL;
 use crate::{Clients, Former, Hooks, ServerAccount, Servers, Standing, Succeeded, identity};
 
@@ -97,8 +98,12 @@ impl OrderRun<'_> {
         let others = self.look_at(&order.others);
         self.look_for_events(primary);
         let standings = others.iter().filter_map(|(_, standing)| standing.as_ref().ok());
-        let former = identity::identified(self.servers, primary, &old, standings);
+        let mut former = identity::identified(self.servers, primary, &old, standings);
         let new = self.choose((order, &former, target), &old, &others)?;
+        let (own, rest): (Vec<_>, Vec<_>) = others.iter().partition(|(server, _)| *server == new);
+        let standings = own.into_iter().chain(rest).filter_map(|(_, it)| it.as_ref().ok());
+        former.tls = strongest(standings.map(|standing| standing.tls_from(&former)));
+        self.plan_tls(&former);
         Ok(Cast { old, former, others, new })
     }
 
@@ -106,15 +111,16 @@ impl OrderRun<'_> {
     /// gives those that do not.
     fn left_by_switchover(&mut self, order: &Order, cast: &Cast, position: &str) -> Vec<Endpoint> {
         let Cast { old, former, others, new } = cast;
-        let stands = Some(position.to_owned());
-        let (mut followers, mut astray) =
-            (vec![(order.primary.server.clone(), stands)], Vec::new());
+        let (position, tls) = (Some(position.to_owned()), former.tls.clone());
+        let server = order.primary.server.clone();
+        let (mut followers, mut astray) = (vec![Follower { server, position, tls }], Vec::new());
         for (server, standing) in others.iter().filter(|(server, _)| server != new) {
             let why = match standing {
                 Ok(it) => match it.channel_from(former) {
                     None => continue,
                     Some(channel) if channel.name.is_empty() => {
-                        followers.push((server.clone(), None));
+                        let tls = channel.tls.clone();
+                        followers.push(Follower { server: server.clone(), position: None, tls });
                         continue;
                     }
                     Some(channel) => format!("its source has the name {}", channel.name),
@@ -127,6 +133,15 @@ impl OrderRun<'_> {
         astray.extend(self.have_follow((old.dialect, &order.replication), followers, new));
         astray.iter().for_each(|server| self.clients.depose(server, true));
         astray
+    }
+
+    /// Tells what the old primary gets, which has no options for TLS as a primary.
+    fn plan_tls(&mut self, former: &Former) {
+        let told = former.tls.told(true);
+        if !told.is_empty() {
+            let told = format!("it will replicate {told}");
+            self.note(&former.server, "TLS of the replication", Ok(told));
+        }
     }
 
     /// Tells that events are left to the operator: they run on at the server that has them enabled.
@@ -148,9 +163,16 @@ impl OrderRun<'_> {
         // one that is delayed on purpose comes last
         let mut fit: Vec<(bool, u64, &Endpoint)> = Vec::new();
         let mut refused: Vec<(&Endpoint, String)> = Vec::new();
+        let follows_in_tls = |(_, it): &(_, Result<Standing, _>)| {
+            it.as_ref().is_ok_and(|it| it.tls_from(former).is_on)
+        };
+        let is_in_tls = others.iter().any(follows_in_tls);
         for (server, standing) in others {
             let told = match standing {
-                Ok(it) => self.judge((order, former), old, (server, it)).map(|()| it),
+                Ok(it) => self
+                    .judge((order, former), old, (server, it))
+                    .and_then(|()| self.judge_tls(is_in_tls, server, it))
+                    .map(|()| it),
                 Err(why) => Err(why.clone()),
             };
             match &told {
@@ -196,6 +218,18 @@ impl OrderRun<'_> {
             errant if errant.is_empty() => Ok(()),
             errant => Err(format!("it has transactions of its own: {errant}")),
         }
+    }
+
+    /// Why a server cannot be followed as the primary is, if so.
+    fn judge_tls(
+        &mut self,
+        is_in_tls: bool,
+        server: &Endpoint,
+        own: &Standing,
+    ) -> Result<(), String> {
+        let lacks = if is_in_tls { self.lacks_tls(own.dialect, server)? } else { None };
+        let told = |why| Err(format!("replicas follow in TLS, and it has none: {why}"));
+        lacks.map_or(Ok(()), told)
     }
 
     /// With clients held: the primary is closed, the other one has all that it has, and is opened.

@@ -19,6 +19,8 @@ pub(crate) const LOST: Source = Source {
     received: "0-11-42",
     filter: "",
     delay: "0",
+    tls: ["No", "", "", "", "No"],
+    more: ["", "", "0"],
 };
 
 /// Replicas of a primary that is gone: the far one has more.

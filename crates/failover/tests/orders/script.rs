@@ -31,6 +31,8 @@ pub(crate) struct Script {
     follow: BTreeSet<i64>,
     /// The error that those get in place of that.
     pub(crate) refused: &'static str,
+    /// What a server says of its own TLS.
+    pub(crate) have_ssl: &'static str,
     /// Another name of the servers.
     pub(crate) alias: &'static str,
     /// Programs that do not end well.
@@ -71,6 +73,10 @@ pub(crate) struct Source {
     pub(crate) received: &'static str,
     pub(crate) filter: &'static str,
     pub(crate) delay: &'static str,
+    /// Whether it is in TLS, its authority, certificate, key, and whether it verifies.
+    pub(crate) tls: [&'static str; 5],
+    /// With MySQL: versions of TLS, the file of its source's public key, whether it asks for that.
+    pub(crate) more: [&'static str; 3],
 }
 
 impl Default for Source {
@@ -88,6 +94,8 @@ impl Default for Source {
             received: "0-11-42",
             filter: "",
             delay: "0",
+            tls: ["No", "", "", "", "No"],
+            more: ["", "", "0"],
         }
     }
 }
@@ -97,13 +105,15 @@ impl Source {
         let Self { name, id, host, port, receives, error, applies, by_gtid, .. } = self;
         let told = if error == "0" { "" } else { "why" };
         let first = vec![name, id, host, port, receives, error, told, applies, by_gtid];
-        [first, vec![self.behind, self.received, self.filter, self.delay]].concat()
+        let last = vec![self.behind, self.received, self.filter, self.delay];
+        [&*first, &last, &self.tls, &self.more].concat()
     }
 }
 
 /// A server that others know by that number.
 pub(crate) fn known(port: i64, id: u64) -> Former {
-    Former { server: at(port), identity: Identity { id, ..Identity::default() } }
+    let identity = Identity { id, ..Identity::default() };
+    Former { identity, ..Former::unknown(at(port)) }
 }
 
 pub(crate) fn at(port: i64) -> Endpoint {
@@ -141,7 +151,8 @@ impl Script {
             _ if is(ITSELF) => itself("14", "0-11-40").to_vec(),
             _ if is("SELECT GET_LOCK") => vec!["1"],
             _ if is("SELECT @@global.gtid_current_pos") => vec!["0-11-42"],
-            _ if is("SELECT MASTER_GTID_WAIT") => vec!["0"],
+            _ if is("SELECT MASTER_GTID_WAIT") || is("SELECT WAIT_FOR") => vec!["0"],
+            _ if is("SELECT @@global.gtid_executed") => vec!["a:1-42"],
             _ => vec![],
         }
     }
@@ -159,25 +170,46 @@ impl Script {
     }
 }
 
+/// What a replica tells of its source, as MariaDB names it; the last three have only MySQL.
+const COLUMNS: [&str; 21] = [
+    "Connection_name",
+    "Master_Server_Id",
+    "Master_Host",
+    "Master_Port",
+    "Slave_IO_Running",
+    "Last_IO_Errno",
+    "Last_IO_Error",
+    "Slave_SQL_Running",
+    "Using_Gtid",
+    "Seconds_Behind_Master",
+    "Gtid_IO_Pos",
+    "Replicate_Do_DB",
+    "SQL_Delay",
+    "Master_SSL_Allowed",
+    "Master_SSL_CA_File",
+    "Master_SSL_Cert",
+    "Master_SSL_Key",
+    "Master_SSL_Verify_Server_Cert",
+    "Master_TLS_Version",
+    "Master_public_key_path",
+    "Get_Master_public_key",
+];
+
+/// The name of a column in the answer to a statement.
+fn column(name: &str, statement: &str) -> String {
+    match (statement, name) {
+        ("SHOW REPLICA STATUS", "Connection_name") => "Channel_Name".to_owned(),
+        ("SHOW REPLICA STATUS", "Using_Gtid") => "Auto_Position".to_owned(),
+        ("SHOW REPLICA STATUS", "Gtid_IO_Pos") => "Retrieved_Gtid_Set".to_owned(),
+        ("SHOW REPLICA STATUS", _) => name.replace("Master", "Source").replace("Slave", "Replica"),
+        _ => name.to_owned(),
+    }
+}
+
 struct Side<'a>(&'a std::cell::RefCell<Script>);
 
 impl Servers for Side<'_> {
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String> {
-        const COLUMNS: [&str; 13] = [
-            "Connection_name",
-            "Master_Server_Id",
-            "Master_Host",
-            "Master_Port",
-            "Slave_IO_Running",
-            "Last_IO_Errno",
-            "Last_IO_Error",
-            "Slave_SQL_Running",
-            "Using_Gtid",
-            "Seconds_Behind_Master",
-            "Gtid_IO_Pos",
-            "Replicate_Do_DB",
-            "SQL_Delay",
-        ];
         let mut script = self.0.borrow_mut();
         if statement == LOG {
             let row = script.answers.get(&(server.port, LOG)).cloned().unwrap_or(Ok(vec![]))?;
@@ -186,7 +218,7 @@ impl Servers for Side<'_> {
             return Ok(TextResult { columns, rows, ..TextResult::default() });
         }
         let asks = ["SELECT VERSION", ITSELF, "SHOW", "SELECT SLEEP", "SELECT @@global.event"];
-        let is_look = statement.contains("'tidegate_place'");
+        let is_look = ["'tidegate_place'", "'HAVE_SSL'"].iter().any(|it| statement.contains(it));
         if !is_look && !asks.iter().any(|ask| statement.starts_with(ask)) {
             let word = if script.held { "" } else { "unheld " };
             script.told.push(format!("{word}{}: {statement}", server.port));
@@ -196,7 +228,7 @@ impl Servers for Side<'_> {
                 script.answers.insert((port, statement), Ok(row));
             }
         }
-        if statement.starts_with("CHANGE MASTER") {
+        if statement.starts_with("CHANGE ") {
             script.follow.insert(server.port);
         }
         let follows = statement.starts_with("SHOW") && script.follow.contains(&server.port);
@@ -211,13 +243,14 @@ impl Servers for Side<'_> {
             }
             Some((_, Ok(row))) => row.clone(),
             Some((_, Err(why))) => return Err((*why).to_owned()),
+            None if statement.contains("'HAVE_SSL'") => vec![script.have_ssl],
             None => Script::usual(server.port, statement),
         };
         let rows = match row.is_empty() {
             true => vec![],
             false => vec![row.into_iter().map(|value| Some(value.to_owned())).collect()],
         };
-        let columns = COLUMNS.map(str::to_owned).into();
+        let columns = COLUMNS.map(|name| column(name, statement)).into();
         Ok(TextResult { columns, rows, ..TextResult::default() })
     }
 

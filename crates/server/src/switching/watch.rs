@@ -316,7 +316,7 @@ impl WatchedCluster {
         let why = "the primary has not told its server_id, and its replicas do not say who it is";
         match found {
             Some(mut found) => {
-                let Former { server, identity } = &mut found;
+                let Former { server, identity, .. } = &mut found;
                 let Identity { id, places, .. } = identity;
                 match asked.filter(|asked| asked.identity.id == *id) {
                     // one that nobody receives from now may be received from again
