@@ -1,6 +1,8 @@
 //! Planned switchovers under load, ordered on the administrative interface: clients wait while
 //! servers change places, and none of them sees an error.
 
+use std::fs;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,6 +11,7 @@ use lab::{Cluster, Flavour, LabOptions, Server};
 use live::{Finished, Program, Proxy, client, eventually, full, skip};
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// Times are measured here: the tests of this file take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -17,6 +20,11 @@ const TABLES: [&str; 2] = ["--tables=4", "--table-size=1000"];
 
 /// Three servers of which each may be the primary, with an account that may administer them.
 fn cluster(flavour: Flavour) -> Option<Cluster> {
+    cluster_with(flavour, &[])
+}
+
+/// The same with more options.
+fn cluster_with(flavour: Flavour, more: &[String]) -> Option<Cluster> {
     if let Err(why) = flavour.find(true) {
         skip("switchover", &format!("{} cannot be had: {why:#}", flavour.name()));
         return None;
@@ -31,7 +39,8 @@ fn cluster(flavour: Flavour) -> Option<Cluster> {
             "RELOAD, REPLICATION_SLAVE_ADMIN, SYSTEM_VARIABLES_ADMIN, REPLICATION CLIENT",
         ),
     };
-    let extra_args = words.iter().map(|word| (*word).to_owned()).collect();
+    let words = words.iter().map(|word| (*word).to_owned());
+    let extra_args = words.chain(more.iter().cloned()).collect();
     let options =
         LabOptions { replicas: 2, flavour, may_fetch: true, extra_args, ..LabOptions::default() };
     let cluster = Cluster::start(options).expect("the servers start");
@@ -43,7 +52,7 @@ fn cluster(flavour: Flavour) -> Option<Cluster> {
     Some(cluster)
 }
 
-fn proxy(cluster: &Cluster) -> Proxy {
+fn proxy(cluster: &Cluster, replication: &str) -> Proxy {
     let row = |server: &Server| {
         let port = server.port;
         format!("[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {port}\n")
@@ -56,7 +65,8 @@ fn proxy(cluster: &Cluster) -> Proxy {
              [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n\
              [[tidegate_replication_clusters]]\nwriter_hostgroup = 10\nmode = \"switchover\"\n\
              username = \"operator\"\npassword = \"o'p\"\n\
-             replication_username = \"repl\"\nreplication_password = \"repl\"\n\
+             replication_username = \"{replication}\"\n\
+             replication_password = \"{replication}\"\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\ndefault_hostgroup = 10\n"
         )
     })
@@ -95,7 +105,12 @@ impl Console {
 
 /// A proxy that knows who the writer is, and its administrative interface.
 fn opened(cluster: &Cluster) -> (Proxy, Console) {
-    let proxy = proxy(cluster);
+    opened_for(cluster, "repl")
+}
+
+/// The same where replicas log in by that name, which is their password as well.
+fn opened_for(cluster: &Cluster, replication: &str) -> (Proxy, Console) {
+    let proxy = proxy(cluster, replication);
     let mut console = Console(client::connect(
         client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
     ));
@@ -112,16 +127,30 @@ fn in_transaction(proxy: &Proxy) -> Conn {
     writer
 }
 
-/// Makes `new` the primary, and says how many milliseconds clients waited.
-fn switch_over(console: &mut Console, new: &Server) -> u64 {
+/// Makes `new` the primary, whatever comes of it; gives the number of the order.
+fn order(console: &mut Console, new: &Server) -> u64 {
     console.run(&format!("TIDEGATE SWITCHOVER 10 TO '127.0.0.1:{}'", new.port));
     let number = console.0.affected_rows();
     let steps = "FROM stats_tidegate_switchovers";
     let last = format!("SELECT COUNT(*) {steps} WHERE number = {number} AND step = 'switchover'");
     console.await_number(&last, 1);
-    let failed = format!("SELECT step, told {steps} WHERE number = {number} AND outcome <> 'OK'");
-    let failed: Vec<(String, String)> = console.0.query(&failed).expect("told");
-    assert!(failed.is_empty(), "{failed:?}");
+    number
+}
+
+/// The steps of an order that have failed: where, which and why.
+fn failed(console: &mut Console, number: u64) -> Vec<(u16, String, String)> {
+    let failed = format!(
+        "SELECT srv_port, step, told FROM stats_tidegate_switchovers \
+         WHERE number = {number} AND outcome <> 'OK'"
+    );
+    console.0.query(&failed).expect("told")
+}
+
+/// Makes `new` the primary, and says how many milliseconds clients waited.
+fn switch_over(console: &mut Console, new: &Server) -> u64 {
+    let number = order(console, new);
+    assert_eq!(failed(console, number), []);
+    let steps = "FROM stats_tidegate_switchovers";
     let told = format!("SELECT told {steps} WHERE number = {number} AND step = 'switchover'");
     let told: String = console.0.query_first(told).expect("told").expect("a row");
     let words: Vec<&str> = told.split(' ').collect();
@@ -289,4 +318,140 @@ fn programs_run_around_a_switchover_and_one_that_fails_stops_it() {
     console.run(update);
     let refused = console.0.query_drop("LOAD MYSQL SERVERS TO RUNTIME").expect_err("no program");
     assert!(refused.to_string().contains("before_program: a program is an array"), "{refused}");
+}
+
+/// Makes an authority, and certificates that it has signed: of servers, and of two clients.
+fn certify(dir: &Path) {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "authority of servers");
+    let key = KeyPair::generate().expect("a key");
+    let write = |name: &str, text: String| fs::write(dir.join(name), text).expect("written");
+    write("ca.pem", params.self_signed(&key).expect("signed").pem());
+    let authority = Issuer::new(params, key);
+    for name in ["server", "first", "second"] {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().expect("a key");
+        write(&format!("{name}.pem"), params.signed_by(&key, &authority).expect("signed").pem());
+        write(&format!("{name}-key.pem"), key.serialize_pem());
+    }
+}
+
+/// A statement about the options of a replica, with the words that both kinds know.
+fn change(flavour: Flavour, options: &str) -> String {
+    match flavour {
+        Flavour::MariaDb => format!(
+            "STOP SLAVE; CHANGE MASTER TO {}; START SLAVE",
+            options.replace("SOURCE_", "MASTER_")
+        ),
+        Flavour::MySql => {
+            format!("STOP REPLICA; CHANGE REPLICATION SOURCE TO {options}; START REPLICA")
+        }
+    }
+}
+
+/// What a replica says of its source: its port, whether it receives, and of TLS whether it is on,
+/// whether the source is verified, and the files.
+fn source(server: &Server) -> Option<Vec<String>> {
+    let mut conn = client::connect(client::account(server.port, "app", "app"));
+    let row: mysql::Row = conn.query_first("SHOW REPLICA STATUS").expect("told")?;
+    let wanted = [
+        "Source_Port",
+        "Replica_IO_Running",
+        "Source_SSL_Allowed",
+        "Source_SSL_Verify_Server_Cert",
+        "Source_SSL_CA_File",
+        "Source_SSL_Cert",
+    ];
+    let value = |name: &&str| -> String {
+        let other = name.replace("Source", "Master").replace("Replica", "Slave");
+        row.get(*name).or_else(|| row.get(other.as_str())).expect("a column")
+    };
+    Some(wanted.iter().map(value).collect())
+}
+
+fn await_source(server: &Server, from: &Server, ca: &Path, cert: &Path) {
+    let [ca, cert] = [ca, cert].map(|path| path.display().to_string());
+    let yes = || "Yes".to_owned();
+    let wanted = Some(vec![from.port.to_string(), yes(), yes(), yes(), ca, cert]);
+    eventually(&format!("{wanted:?}"), Duration::from_secs(20), || source(server) == wanted);
+}
+
+/// Servers know nobody who replicates without TLS, or without a certificate.
+fn replication_stays_in_tls(flavour: Flavour) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let pki = lab::RunDir::create().expect("a directory");
+    certify(pki.path());
+    let [ca, cert, key, own, other] = ["ca", "server", "server-key", "first", "second"]
+        .map(|it| pki.path().join(it.to_owned() + ".pem"));
+    let words = [("ca", &ca), ("cert", &cert), ("key", &key)];
+    let words = words.map(|(option, path)| format!("--ssl-{option}={}", path.display()));
+    let Some(cluster) = cluster_with(flavour, &words) else { return };
+    let [first, second, third] = [0, 1, 2].map(|number| &cluster.servers()[number]);
+    first
+        .sql(
+            "CREATE USER sealed@'%' IDENTIFIED BY 'sealed' REQUIRE X509; \
+             GRANT REPLICATION SLAVE ON *.* TO sealed@'%'",
+        )
+        .expect("created");
+    cluster.wait_replicated().expect("replicated");
+    for (replica, cert) in [(second, &own), (third, &other)] {
+        let (ca, cert) = (ca.display(), cert.display().to_string());
+        let key = cert.replace(".pem", "-key.pem");
+        let options = format!(
+            "SOURCE_USER='sealed', SOURCE_PASSWORD='sealed', SOURCE_SSL=1, SOURCE_SSL_CA='{ca}', \
+             SOURCE_SSL_CERT='{cert}', SOURCE_SSL_KEY='{key}', SOURCE_SSL_VERIFY_SERVER_CERT=1"
+        );
+        replica.sql(&change(flavour, &options)).expect("changed");
+    }
+    await_source(second, first, &ca, &own);
+    await_source(third, first, &ca, &other);
+    let (_proxy, mut console) = opened_for(&cluster, "sealed");
+
+    // the old primary gets what the promoted one had, and the other one keeps its own
+    console.run("TIDEGATE SWITCHOVER 10 DRY RUN");
+    let planned = "FROM stats_tidegate_switchovers WHERE step = 'TLS of the replication'";
+    console.await_number(&format!("SELECT COUNT(*) {planned}"), 1);
+    let told: Option<String> =
+        console.0.query_first(format!("SELECT told {planned}")).expect("told");
+    let told = told.expect("a row");
+    assert!(told.starts_with("it will replicate in TLS as other replicas: "), "{told}");
+    switch_over(&mut console, second);
+    await_source(first, second, &ca, &own);
+    await_source(third, second, &ca, &other);
+    switch_over(&mut console, third);
+    await_source(first, third, &ca, &own);
+    await_source(second, third, &ca, &other);
+
+    // a file that is not there for the old primary
+    fs::remove_file(&other).expect("removed");
+    let number = order(&mut console, second);
+    let failed = failed(&mut console, number);
+    let [(port, step, why)] = &*failed else { panic!("{failed:?}") };
+    let receive = format!("receive from 127.0.0.1:{}", second.port);
+    assert_eq!((*port, step), (third.port, &receive), "{why}");
+    assert!(why.ends_with("(2026)"), "{why}");
+    await_source(first, second, &ca, &own);
+    let status = format!(
+        "SELECT COUNT(*) FROM stats_tidegate_topology WHERE srv_port = {} AND status = 'ASTRAY'",
+        third.port
+    );
+    console.await_number(&format!("SELECT ({status}) > 0"), 1);
+    // its operator names another one
+    let (cert, key) = (own.display(), own.display().to_string().replace(".pem", "-key.pem"));
+    let options = format!("SOURCE_SSL_CERT='{cert}', SOURCE_SSL_KEY='{key}'");
+    third.sql(&change(flavour, &options)).expect("changed");
+    await_source(third, second, &ca, &own);
+    console.await_number(&status, 0);
+}
+
+#[test]
+fn replication_of_mariadb_stays_in_tls() {
+    replication_stays_in_tls(Flavour::MariaDb);
+}
+
+#[test]
+fn replication_of_mysql_stays_in_tls() {
+    replication_stays_in_tls(Flavour::MySql);
 }
