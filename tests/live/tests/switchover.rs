@@ -446,6 +446,23 @@ fn replication_stays_in_tls(flavour: Flavour) {
     console.await_number(&status, 0);
 }
 
+/// Where a MariaDB replica does not verify its source it goes on in clear text if that has no TLS.
+#[test]
+fn a_server_without_tls_is_not_followed_by_those_that_are_to_use_it() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(cluster) = cluster_with(Flavour::MariaDb, &["--skip-ssl".to_owned()]) else { return };
+    let [first, second] = [0, 1].map(|number| &cluster.servers()[number]);
+    second.sql(&change(Flavour::MariaDb, "SOURCE_SSL=1")).expect("changed");
+    let is_on = || source(second).is_some_and(|told| told[1..3] == ["Yes", "Yes"]);
+    eventually("it replicates, and tells of TLS", Duration::from_secs(20), is_on);
+    let (_proxy, mut console) = opened(&cluster);
+    let number = order(&mut console, second);
+    let told = failed(&mut console, number).pop().expect("it is refused").2;
+    let why = "replicas follow in TLS, and it has none: its have_ssl is DISABLED";
+    assert!(told.ends_with(why), "{told}");
+    assert_eq!(first.value("SELECT @@read_only").expect("told"), "0");
+}
+
 #[test]
 fn replication_of_mariadb_stays_in_tls() {
     replication_stays_in_tls(Flavour::MariaDb);

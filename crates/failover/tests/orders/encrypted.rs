@@ -165,15 +165,19 @@ fn replicas_of_mysql_keep_what_they_trust_and_the_old_primary_trusts_the_same() 
                GET_SOURCE_PUBLIC_KEY=0";
     let key = ", SOURCE_PUBLIC_KEY_PATH='/pub.pem', GET_SOURCE_PUBLIC_KEY=0";
     let asks = ", GET_SOURCE_PUBLIC_KEY=1";
-    for (source, old, other) in
-        [(sealed, all, ", SOURCE_SSL=1"), (pinned, key, ""), (ok, asks, asks)]
-    {
+    for (source, far, old, other) in [
+        (sealed, sealed, all, ", SOURCE_SSL=1"),
+        (pinned, pinned, key, ""),
+        (ok, ok, asks, asks),
+        // TLS is more than a key
+        (pinned, sealed, all, ", SOURCE_SSL=1"),
+    ] {
         let mut script = Script::default();
         for (port, id, read_only) in [(PRIMARY, "11", "0"), (NEAR, "12", "1"), (FAR, "13", "1")] {
             let own = [read_only, id, "1", "1", "a:1-42", "a:1-42", id, "a:1-42"];
             script = script.says(port, VERSION, &["8.4.6"]).says(port, ITSELF, &own);
         }
-        script = script.says(NEAR, "SHOW", &source.row()).says(FAR, "SHOW", &source.row());
+        script = script.says(NEAR, "SHOW", &source.row()).says(FAR, "SHOW", &far.row());
         let to_near = Order { target: Some(at(NEAR)), ..order() };
         assert_eq!(switch(&mut script, &to_near), Ok(NEAR));
         assert_eq!((change(&script, PRIMARY), change(&script, FAR)), (old, other));
