@@ -407,7 +407,7 @@ fn replication_stays_in_tls(flavour: Flavour) {
     }
     await_source(second, first, &ca, &own);
     await_source(third, first, &ca, &other);
-    let (_proxy, mut console) = opened_for(&cluster, "sealed");
+    let (proxy, mut console) = opened_for(&cluster, "sealed");
 
     // the old primary gets what the promoted one had, and the other one keeps its own
     console.run("TIDEGATE SWITCHOVER 10 DRY RUN");
@@ -444,6 +444,21 @@ fn replication_stays_in_tls(flavour: Flavour) {
     third.sql(&change(flavour, &options)).expect("changed");
     await_source(third, second, &ca, &own);
     console.await_number(&status, 0);
+
+    // one that comes back after a failover
+    console.run("UPDATE tidegate_replication_clusters SET mode = 'failover'");
+    console.run("LOAD MYSQL SERVERS TO RUNTIME");
+    let is_watched =
+        |line: &str| line.contains("watched as the primary") && line.contains(&second.address());
+    eventually("it is watched", Duration::from_secs(20), || proxy.log().lines().any(is_watched));
+    second.kill9().expect("killed");
+    let new = "FROM runtime_mysql_servers WHERE hostgroup_id = 10 AND port";
+    console.await_number(&format!("SELECT COUNT(*) {new} <> {}", second.port), 1);
+    second.restart().expect("it starts");
+    let new = console.number(&format!("SELECT port {new} <> {}", second.port));
+    let (new, other) = if new == u64::from(first.port) { (first, third) } else { (third, first) };
+    await_source(other, new, &ca, &own);
+    await_source(second, new, &ca, &own);
 }
 
 /// Where a MariaDB replica does not verify its source it goes on in clear text if that has no TLS.
