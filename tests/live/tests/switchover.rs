@@ -378,35 +378,41 @@ fn await_source(server: &Server, from: &Server, ca: &Path, cert: &Path) {
     eventually(&format!("{wanted:?}"), Duration::from_secs(20), || source(server) == wanted);
 }
 
-/// Servers know nobody who replicates without TLS, or without a certificate.
+/// Servers that know nobody who replicates without TLS, or without a certificate; each replica has
+/// another one.
+fn cluster_in_tls(flavour: Flavour, dir: &Path) -> Option<Cluster> {
+    certify(dir);
+    let words = [("ca", "ca"), ("cert", "server"), ("key", "server-key")];
+    let words = words.map(|(option, file)| {
+        format!("--ssl-{option}={}", dir.join(format!("{file}.pem")).display())
+    });
+    let cluster = cluster_with(flavour, &words)?;
+    let account = "CREATE USER sealed@'%' IDENTIFIED BY 'sealed' REQUIRE X509; \
+                   GRANT REPLICATION SLAVE ON *.* TO sealed@'%'";
+    cluster.primary().sql(account).expect("created");
+    cluster.wait_replicated().expect("replicated");
+    for (replica, name) in cluster.replicas().iter().zip(["first", "second"]) {
+        let path = dir.join(name);
+        let (ca, path) = (dir.join("ca.pem"), path.display());
+        let options = format!(
+            "SOURCE_USER='sealed', SOURCE_PASSWORD='sealed', SOURCE_SSL=1, SOURCE_SSL_CA='{}', \
+             SOURCE_SSL_CERT='{path}.pem', SOURCE_SSL_KEY='{path}-key.pem', \
+             SOURCE_SSL_VERIFY_SERVER_CERT=1",
+            ca.display()
+        );
+        replica.sql(&change(flavour, &options)).expect("changed");
+        await_source(replica, cluster.primary(), &ca, &dir.join(format!("{name}.pem")));
+    }
+    Some(cluster)
+}
+
 fn replication_stays_in_tls(flavour: Flavour) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let pki = lab::RunDir::create().expect("a directory");
-    certify(pki.path());
-    let [ca, cert, key, own, other] = ["ca", "server", "server-key", "first", "second"]
-        .map(|it| pki.path().join(it.to_owned() + ".pem"));
-    let words = [("ca", &ca), ("cert", &cert), ("key", &key)];
-    let words = words.map(|(option, path)| format!("--ssl-{option}={}", path.display()));
-    let Some(cluster) = cluster_with(flavour, &words) else { return };
+    let [ca, own, other] =
+        ["ca", "first", "second"].map(|it| pki.path().join(it.to_owned() + ".pem"));
+    let Some(cluster) = cluster_in_tls(flavour, pki.path()) else { return };
     let [first, second, third] = [0, 1, 2].map(|number| &cluster.servers()[number]);
-    first
-        .sql(
-            "CREATE USER sealed@'%' IDENTIFIED BY 'sealed' REQUIRE X509; \
-             GRANT REPLICATION SLAVE ON *.* TO sealed@'%'",
-        )
-        .expect("created");
-    cluster.wait_replicated().expect("replicated");
-    for (replica, cert) in [(second, &own), (third, &other)] {
-        let (ca, cert) = (ca.display(), cert.display().to_string());
-        let key = cert.replace(".pem", "-key.pem");
-        let options = format!(
-            "SOURCE_USER='sealed', SOURCE_PASSWORD='sealed', SOURCE_SSL=1, SOURCE_SSL_CA='{ca}', \
-             SOURCE_SSL_CERT='{cert}', SOURCE_SSL_KEY='{key}', SOURCE_SSL_VERIFY_SERVER_CERT=1"
-        );
-        replica.sql(&change(flavour, &options)).expect("changed");
-    }
-    await_source(second, first, &ca, &own);
-    await_source(third, first, &ca, &other);
     let (proxy, mut console) = opened_for(&cluster, "sealed");
 
     // the old primary gets what the promoted one had, and the other one keeps its own
