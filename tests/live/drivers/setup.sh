@@ -68,6 +68,11 @@ java_step() {
     (cd "$target/java" && mvn -q -B package dependency:copy-dependencies)
 }
 
+rust_step() {
+    have cargo || return 1
+    CARGO_TARGET_DIR="$target/rust" cargo build -q --locked --manifest-path "$here/rust/Cargo.toml"
+}
+
 php_step() {
     have php || return 1
     # shellcheck disable=SC2016
@@ -93,6 +98,7 @@ step python "$here/python/requirements.txt" -- python_step &
 step node "$here"/node/*.js* -- node_step &
 step go "$here"/go/*.go "$here/go/go.mod" -- go_step &
 step java "$here"/java/pom.xml "$here"/java/src/main/java/*.java -- java_step &
+step rust-tls "$here"/rust/Cargo.* "$here/../src/bin/rust-suite.rs" -- rust_step &
 step php "$here"/php/*.php -- php_step &
 step ruby "$here"/ruby/*.rb -- ruby_step &
 wait

@@ -51,6 +51,25 @@ impl Kits {
         }
     }
 
+    /// A driver's program for a table of cases; `rust` is the Rust one without TLS.
+    pub fn suite(&self, driver: &str, rust: &str) -> Program {
+        let Kits { programs, fetched, .. } = self;
+        match driver {
+            "pymysql" | "mysql-connector-python" | "libmysqlclient" => {
+                self.python().args([programs.join("python/suite.py")]).args([driver])
+            }
+            "mysql2" => Program::new("node").args([fetched.join("node/suite.js")]),
+            "go-sql-driver" => Program::new(fetched.join("go-suite")),
+            "rust-mysql" => Program::new(rust),
+            _ => Program::new("java").args(["-Xmx1g", "-cp", &self.java_path(), "Suite", driver]),
+        }
+    }
+
+    /// The Rust program with a driver that speaks TLS; the kit is `rust-tls`.
+    pub fn rust_with_tls(&self) -> String {
+        self.fetched.join("rust/debug/rust-suite").display().to_string()
+    }
+
     /// Runs the interpreter that has the Python drivers.
     pub fn python(&self) -> Program {
         Program::new(self.fetched.join("venv/bin/python"))

@@ -1,7 +1,10 @@
 //! The driver suite: every driver's own view of one table of cases is the same through Tidegate as
-//! directly, for both authentication methods, with rules and in fast forward.
+//! directly, for both authentication methods, with rules and in fast forward, compressed, and over
+//! TLS with the certificate verified.
 
 use std::cell::LazyCell;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -26,23 +29,41 @@ struct Target {
     port: u16,
     user: &'static str,
     compressed: bool,
+    /// Those who vouch for its certificate; without them, nothing is encrypted.
+    authorities: Option<PathBuf>,
+}
+
+/// What a proxy has to be like.
+#[derive(Clone, Copy, PartialEq)]
+struct Kind {
+    plugin: &'static str,
+    /// On both legs, for drivers that can.
+    compressed: bool,
+    /// Demanded of clients, who verify the certificate as strictly as they can.
+    tls: bool,
 }
 
 /// A way through Tidegate.
 #[derive(Clone, Copy)]
 struct Route {
-    plugin: &'static str,
+    kind: Kind,
     user: &'static str,
-    /// On both legs, for drivers that can.
-    compressed: bool,
 }
 
 const fn route(plugin: &'static str, user: &'static str) -> Route {
-    Route { plugin, user, compressed: false }
+    Route { kind: Kind { plugin, compressed: false, tls: false }, user }
 }
 
-const fn compressed(plugin: &'static str, user: &'static str) -> Route {
-    Route { plugin, user, compressed: true }
+impl Route {
+    const fn compressed(mut self) -> Self {
+        self.kind.compressed = true;
+        self
+    }
+
+    const fn encrypted(mut self) -> Self {
+        self.kind.tls = true;
+        self
+    }
 }
 
 struct Suite<'a> {
@@ -52,20 +73,21 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    fn program(&self, driver: &str) -> Program {
-        let Kits { programs, fetched, .. } = self.kits;
-        match driver {
-            "pymysql" | "mysql-connector-python" => {
-                self.kits.python().args([programs.join("python/suite.py")]).args([driver])
-            }
-            "mysql2" => Program::new("node").args([fetched.join("node/suite.js")]),
-            "go-sql-driver" => Program::new(fetched.join("go-suite")),
-            "rust-mysql" => Program::new(env!("CARGO_BIN_EXE_rust-suite")),
-            _ => {
-                let path = self.kits.java_path();
-                Program::new("java").args(["-Xmx1g", "-cp", &path, "Suite", driver])
-            }
+    fn program(&self, driver: &str, target: &Target) -> Program {
+        let rust = env!("CARGO_BIN_EXE_rust-suite").to_owned();
+        let mut program = match &target.authorities {
+            // a certificate has the name, which one of the drivers looks for in any case
+            Some(authorities) => self
+                .kits
+                .suite(driver, &self.kits.rust_with_tls())
+                .env("LIVE_HOST", "localhost")
+                .env("LIVE_CA", authorities),
+            None => self.kits.suite(driver, &rust).env("LIVE_HOST", "127.0.0.1"),
+        };
+        if target.compressed {
+            program = program.env("LIVE_COMPRESS", "1");
         }
+        program
     }
 
     /// Runs a driver's program against a target, on a fresh schema.
@@ -76,12 +98,7 @@ impl Suite<'_> {
             Flavour::MariaDb => "mariadb",
             Flavour::MySql => "mysql",
         };
-        let program = match target.compressed {
-            true => self.program(driver).env("LIVE_COMPRESS", "1"),
-            false => self.program(driver),
-        };
-        program
-            .env("LIVE_HOST", "127.0.0.1")
+        self.program(driver, target)
             .env("LIVE_PORT", target.port.to_string())
             .env("LIVE_USER", target.user)
             .env("LIVE_PASSWORD", target.user)
@@ -95,8 +112,12 @@ impl Suite<'_> {
     }
 }
 
-/// A proxy that announces this method and the server's own version.
-fn proxy(cluster: &Cluster, plugin: &str, compresses: bool) -> Proxy {
+/// A proxy that announces this method and the server's own version, and where it has the authority
+/// that it made.
+fn proxy(cluster: &Cluster, kind: Kind) -> (Proxy, RunDir) {
+    let Kind { plugin, compressed, tls } = kind;
+    let dir = RunDir::create().expect("made");
+    let words = [OsString::from("--datadir"), dir.path().into()];
     let version = live::greeting_of(cluster.primary().port).expect("the server greets");
     let variables = format!(
         "server_version = \"{version}\"\ndefault_authentication_plugin = \"{plugin}\"\n\
@@ -104,12 +125,14 @@ fn proxy(cluster: &Cluster, plugin: &str, compresses: bool) -> Proxy {
          connect_timeout_server = 10000\n"
     );
     let options = SplitOptions { variables, ..Default::default() };
-    let server = format!("max_connections = 1000\ncompression = {}\n", u8::from(compresses));
-    Proxy::start(|interfaces| {
-        let toml = lab::split_toml(cluster, &SplitOptions { interfaces, ..options });
-        toml.replace("max_connections = 1000\n", &server)
-    })
-    .expect("tidegate starts")
+    let server = format!("max_connections = 1000\ncompression = {}\n", u8::from(compressed));
+    let account = format!("default_hostgroup = 0\nuse_ssl = {}\n", u8::from(tls));
+    let proxy = Proxy::start_with(&words, |interfaces| {
+        lab::split_toml(cluster, &SplitOptions { interfaces, ..options })
+            .replace("max_connections = 1000\n", &server)
+            .replace("default_hostgroup = 0\n", &account)
+    });
+    (proxy.expect("tidegate starts"), dir)
 }
 
 /// The lines that differ, a few of them in full.
@@ -143,16 +166,19 @@ type Turn = AtomicUsize;
 fn differences_of_drivers(cluster: &Cluster, routes: &[Route], kits: &Kits, turn: &Turn) -> String {
     let flavour = cluster.software().flavour;
     let what = format!("drivers with {}", flavour.name());
-    let plugins = ["mysql_native_password", "caching_sha2_password"];
-    let kinds = plugins.into_iter().flat_map(|plugin| [(plugin, false), (plugin, true)]);
-    let proxies: Vec<_> =
-        kinds.map(|kind| (kind, LazyCell::new(move || proxy(cluster, kind.0, kind.1)))).collect();
+    let mut proxies: Vec<(Kind, LazyCell<_, _>)> = Vec::new();
+    for &Route { kind, .. } in routes {
+        if !proxies.iter().any(|(there, _)| *there == kind) {
+            proxies.push((kind, LazyCell::new(move || proxy(cluster, kind))));
+        }
+    }
     let files = RunDir::create().expect("made");
     let suite = Suite { cluster, kits, files };
     // a driver that cannot send a password in the clear needs a server that has seen it before
     client::connect(client::options(cluster.primary().port));
     let port = cluster.primary().port;
-    let direct = Target { name: "direct".into(), port, user: "app", compressed: false };
+    let name = "direct".into();
+    let direct = Target { name, port, user: "app", compressed: false, authorities: None };
 
     let mut wrong = String::new();
     while let Some(&(driver, kit)) = DRIVERS.get(turn.fetch_add(1, Ordering::Relaxed)) {
@@ -163,17 +189,23 @@ fn differences_of_drivers(cluster: &Cluster, routes: &[Route], kits: &Kits, turn
         let expected = suite.run(driver, &direct);
         assert!(expected.success, "{driver} fails directly: {}", expected.errors);
         assert!(expected.output.lines().count() > 200, "{driver}: {}", expected.output);
-        for &Route { plugin, user, compressed } in routes {
+        for &Route { kind, user } in routes {
+            let Kind { plugin, compressed, tls } = kind;
             let sha2 = plugin == "caching_sha2_password";
             if driver == "mysql-connector-j" && flavour == Flavour::MariaDb && sha2 {
                 // It takes the answers for those of a server too old for them.
                 skip(&format!("{what}: {driver}, {plugin}"), "not with a version of 5.5.5");
                 continue;
             }
-            let is_meant = |(kind, _): &&(_, _)| *kind == (plugin, compressed);
-            let (_, proxy) = proxies.iter().find(is_meant).expect("there is one of each kind");
-            let name = format!("{plugin}, user {user}, compressed: {compressed}");
-            let target = Target { name, port: proxy.port, user, compressed };
+            if let Some(why) = kits.missing("rust-tls").filter(|_| tls && kit == "rust") {
+                skip(&format!("{what}: {driver}, TLS"), why);
+                continue;
+            }
+            let behind = proxies.iter().find(|(there, _)| *there == kind);
+            let (proxy, dir) = &**behind.map(|(_, proxy)| proxy).expect("one of each kind");
+            let name = format!("{plugin}, user {user}, compressed: {compressed}, TLS: {tls}");
+            let authorities = tls.then(|| dir.path().join("tidegate-ca.pem"));
+            let target = Target { name, port: proxy.port, user, compressed, authorities };
             let through = suite.run(driver, &target);
             wrong += &differences(driver, &target, &expected, &through);
             assert!(proxy.is_running(), "{driver}: tidegate has ended\n{}", proxy.log());
@@ -197,28 +229,36 @@ fn drivers_agree(flavour: Flavour, routes: &[Route]) {
     assert!(wrong.is_empty(), "{what}:\n{wrong}");
 }
 
-const EVERY_WAY: [Route; 6] = [
+const EVERY_WAY: [Route; 10] = [
     route("mysql_native_password", "app"),
     route("caching_sha2_password", "app"),
     route("mysql_native_password", "ff"),
     route("caching_sha2_password", "ff"),
-    compressed("mysql_native_password", "app"),
-    compressed("caching_sha2_password", "ff"),
+    route("mysql_native_password", "app").compressed(),
+    route("caching_sha2_password", "ff").compressed(),
+    route("mysql_native_password", "app").encrypted(),
+    route("caching_sha2_password", "ff").encrypted(),
+    route("caching_sha2_password", "app").encrypted().compressed(),
+    route("mysql_native_password", "ff").encrypted().compressed(),
 ];
 
 #[test]
 fn drivers_see_no_difference_with_mariadb() {
-    // with the other flavour's, each method with each kind of user
+    // with the other flavour's, each method with each kind of user; drivers that cannot compress
+    // are encrypted alone
     let quick = [
         route("mysql_native_password", "app"),
         route("caching_sha2_password", "ff"),
-        compressed("mysql_native_password", "app"),
+        route("mysql_native_password", "app").encrypted().compressed(),
     ];
     drivers_agree(Flavour::MariaDb, if live::full() { &EVERY_WAY } else { &quick });
 }
 
 #[test]
 fn drivers_see_no_difference_with_mysql() {
-    let quick = [route("caching_sha2_password", "app"), compressed("mysql_native_password", "ff")];
+    let quick = [
+        route("caching_sha2_password", "app"),
+        route("mysql_native_password", "ff").encrypted().compressed(),
+    ];
     drivers_agree(Flavour::MySql, if live::full() { &EVERY_WAY } else { &quick });
 }

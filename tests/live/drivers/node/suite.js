@@ -7,6 +7,10 @@ const path = require("path");
 const mysql = require("mysql2/promise");
 
 const env = process.env;
+// without verifyIdentity, a certificate for any name will do
+const ssl = env.LIVE_CA
+  ? { ca: fs.readFileSync(env.LIVE_CA), rejectUnauthorized: true, verifyIdentity: true }
+  : undefined;
 const account = { user: env.LIVE_USER, password: env.LIVE_PASSWORD, database: env.LIVE_DB };
 
 function sha(data) {
@@ -64,7 +68,7 @@ function connect(as, options) {
   return mysql.createConnection({
     host: env.LIVE_HOST, port: Number(env.LIVE_PORT), ...as, multipleStatements: true,
     rowsAsArray: true, supportBigNumbers: true, bigNumberStrings: true, timezone: "Z",
-    charset: "utf8mb4_general_ci", connectTimeout: 20000, compress: "LIVE_COMPRESS" in env,
+    charset: "utf8mb4_general_ci", connectTimeout: 20000, compress: "LIVE_COMPRESS" in env, ssl,
     flags: options.found_rows ? ["FOUND_ROWS"] : ["-FOUND_ROWS"],
     infileStreamFactory: (file) => fs.createReadStream(file),
   });

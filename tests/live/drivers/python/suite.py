@@ -1,4 +1,5 @@
-"""Executes the cases with PyMySQL or mysql-connector-python; see ../README.md."""
+"""Executes the cases with PyMySQL or mysql-connector-python, in Python or over libmysqlclient; see
+../README.md."""
 
 import datetime
 import decimal
@@ -14,6 +15,8 @@ ACCOUNT = {
     "password": os.environ["LIVE_PASSWORD"],
     "database": os.environ["LIVE_DB"],
 }
+CA = os.environ.get("LIVE_CA")
+VERIFIED = {"ssl_ca": CA, "ssl_verify_cert": True, "ssl_verify_identity": True}
 
 
 def shown(value):
@@ -67,7 +70,7 @@ class PyMySQL:
             flags |= CLIENT.FOUND_ROWS
         return self.module.connect(
             **ADDRESS, **account, charset="utf8mb4", autocommit=True, local_infile=True,
-            client_flag=flags, max_allowed_packet=1 << 30)
+            client_flag=flags, max_allowed_packet=1 << 30, **(VERIFIED if CA else {}))
 
     def failure(self, error):
         # This driver keeps the number and the text, not the SQLSTATE.
@@ -117,9 +120,10 @@ class PyMySQL:
 
 
 class Connector:
-    def __init__(self):
+    def __init__(self, pure=True):
         import mysql.connector
 
+        self.pure = pure
         self.module = mysql.connector
         self.errors = (mysql.connector.Error,)
 
@@ -130,9 +134,9 @@ class Connector:
         flags.append(ClientFlag.FOUND_ROWS if options.get("found_rows") else -ClientFlag.FOUND_ROWS)
         return self.module.connect(
             **ADDRESS, **account, charset="utf8mb4", collation="utf8mb4_general_ci",
-            autocommit=True, use_pure=True, consume_results=True,
+            autocommit=True, use_pure=self.pure, consume_results=True,
             read_timeout=60, client_flags=flags, allow_local_infile=True,
-            ssl_disabled=True, compress="LIVE_COMPRESS" in os.environ)
+            compress="LIVE_COMPRESS" in os.environ, **(VERIFIED if CA else {"ssl_disabled": True}))
 
     def failure(self, error):
         return [type(error).__name__, error.errno, error.sqlstate, str(error)]
@@ -264,7 +268,11 @@ class Case:
 
 
 def main():
-    driver = {"pymysql": PyMySQL, "mysql-connector-python": Connector}[sys.argv[1]]()
+    driver = {
+        "pymysql": PyMySQL,
+        "mysql-connector-python": Connector,
+        "libmysqlclient": lambda: Connector(pure=False),
+    }[sys.argv[1]]()
     with open(os.environ["LIVE_CASES"], encoding="utf-8") as file:
         cases = json.load(file)
     for case in cases:

@@ -4,10 +4,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use mysql::prelude::{Protocol, Queryable};
-use mysql::{Column, Conn, LocalInfileHandler, Opts, OptsBuilder, Params, QueryResult, Value};
+use mysql::{
+    Column, Conn, LocalInfileHandler, Opts, OptsBuilder, Params, QueryResult, SslOpts, Value,
+};
 use serde_json::{Value as Json, json};
 
 fn env(name: &str) -> String {
@@ -34,6 +37,9 @@ fn options(user: &str, password: &str, schema: &str, found_rows: bool) -> Opts {
     } else {
         mysql::consts::CapabilityFlags::empty()
     };
+    // the crate verifies unless it is told not to; `drivers/rust` builds this with TLS
+    let authorities = Some(env("CA")).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let tls = authorities.map(|path| SslOpts::default().with_root_cert_path(Some(path)));
     OptsBuilder::new()
         .ip_or_hostname(Some(env("HOST")))
         .tcp_port(env("PORT").parse().unwrap_or_default())
@@ -43,6 +49,7 @@ fn options(user: &str, password: &str, schema: &str, found_rows: bool) -> Opts {
         .prefer_socket(false)
         .max_allowed_packet(Some(1 << 30))
         .additional_capabilities(flags)
+        .ssl_opts(tls)
         .compress((!env("COMPRESS").is_empty()).then(mysql::Compression::default))
         .local_infile_handler(Some(LocalInfileHandler::new(|name, writer| {
             let text = std::fs::read(String::from_utf8_lossy(name).as_ref())?;

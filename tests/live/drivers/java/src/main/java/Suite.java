@@ -5,12 +5,16 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.KeyStore;
 import java.security.MessageDigest;
+import java.security.cert.CertificateFactory;
 import java.sql.Connection;
 import java.sql.Driver;
 import java.sql.PreparedStatement;
@@ -31,12 +35,32 @@ public final class Suite {
     private static final Gson GSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
     private final boolean maria;
     private final Driver driver;
+    private final Map<String, String> verified;
     private Connection connection;
     private Connection second;
 
     private Suite(String name) throws Exception {
         maria = name.equals("mariadb-connector-j");
         driver = maria ? new org.mariadb.jdbc.Driver() : new com.mysql.cj.jdbc.Driver();
+        verified = verified(env("CA"));
+    }
+
+    /** The properties that have a certificate verified; an empty path is for no authority at all. */
+    private Map<String, String> verified(String authorities) throws Exception {
+        if (authorities == null) return Map.of("sslMode", maria ? "disable" : "DISABLED");
+        if (maria && authorities.isEmpty()) return Map.of("sslMode", "verify-full");
+        if (maria) return Map.of("sslMode", "verify-full", "serverSslCert", authorities);
+        Path store = Path.of(env("TMP"), "truststore.p12");
+        KeyStore trusted = KeyStore.getInstance("PKCS12");
+        trusted.load(null, null);
+        try (InputStream pem = Files.newInputStream(Path.of(authorities))) {
+            trusted.setCertificateEntry("authority", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+        }
+        try (OutputStream file = Files.newOutputStream(store)) {
+            trusted.store(file, "changeit".toCharArray());
+        }
+        return Map.of("sslMode", "VERIFY_IDENTITY", "trustCertificateKeyStoreUrl", store.toUri().toString(),
+                "trustCertificateKeyStoreType", "PKCS12", "trustCertificateKeyStorePassword", "changeit");
     }
 
     private static String env(String name) {
@@ -51,7 +75,7 @@ public final class Suite {
         options.put("allowLocalInfile", "true");
         options.put("useServerPrepStmts", "true");
         options.put("allowPublicKeyRetrieval", "true");
-        options.put("sslMode", maria ? "disable" : "DISABLED");
+        options.putAll(verified);
         options.put("useAffectedRows", Boolean.toString(!foundRows));
         options.put("useBulkStmts", "true");
         options.put("useCursorFetch", "true");
