@@ -14,6 +14,7 @@ pub mod client;
 pub mod compressed;
 pub mod encrypted;
 pub mod haproxy;
+mod imposter;
 mod kits;
 mod load;
 mod management;
@@ -29,6 +30,7 @@ use std::time::{Duration, Instant};
 use lab::{Cluster, Flavour, LabOptions};
 
 pub use asker::Asker;
+pub use imposter::imposter;
 pub use kits::Kits;
 pub use load::Load;
 pub use management::management;

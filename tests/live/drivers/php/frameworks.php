@@ -3,6 +3,8 @@
 // transactions that are rolled back in part or as a whole. Prints nothing unless an answer is
 // wrong. Each session is a process, as it is behind a web server.
 //
+// With LIVE_CA, over TLS and with the server's certificate verified by the authorities in that file.
+//
 // usage: frameworks.php laravel|doctrine native|emulated HOST PORT
 
 use Doctrine\DBAL\DriverManager;
@@ -17,6 +19,14 @@ const ROUNDS = 10;
 $native = $prepares === 'native';
 error_reporting(E_ALL & ~E_DEPRECATED & ~E_USER_DEPRECATED);
 
+if (getenv('LIVE_CA')) {
+    // why a certificate is refused is a warning that libraries keep to themselves
+    set_error_handler(function (int $level, string $text): bool {
+        fwrite(STDERR, "$text\n");
+        return false;
+    }, E_WARNING);
+}
+
 class GivenUp extends Exception
 {
 }
@@ -26,6 +36,21 @@ function expect(string $what, mixed $given, mixed $expected): void
     if ($given !== $expected) {
         throw new Exception("$what: " . var_export($given, true) . ', not ' . var_export($expected, true));
     }
+}
+
+/** The options of PDO by which a certificate is verified. */
+function pdo_verified(): array
+{
+    $authorities = getenv('LIVE_CA');
+    return $authorities
+        ? [PDO::MYSQL_ATTR_SSL_CA => $authorities, PDO::MYSQL_ATTR_SSL_VERIFY_SERVER_CERT => true]
+        : [];
+}
+
+/** Those of mysqli, beside its file of authorities: it verifies unless it is told not to. */
+function mysqli_verified(): array
+{
+    return getenv('LIVE_CA') ? ['flags' => MYSQLI_CLIENT_SSL] : [];
 }
 
 /** Runs a transaction that its work gives up. */
@@ -59,7 +84,7 @@ function with_laravel(string $host, string $port, bool $native): callable
         'timezone' => '+01:00',
         'isolation_level' => 'READ COMMITTED',
         'strict' => true,
-        'options' => [PDO::ATTR_EMULATE_PREPARES => !$native],
+        'options' => [PDO::ATTR_EMULATE_PREPARES => !$native] + pdo_verified(),
     ]);
     $manager->setAsGlobal();
     $manager->bootEloquent();
@@ -125,8 +150,13 @@ function with_doctrine(string $host, string $port, bool $native): callable
         'user' => 'app',
         'password' => 'app',
         'charset' => 'utf8mb4',
-        'driverOptions' => [($native ? MYSQLI_INIT_COMMAND : PDO::MYSQL_ATTR_INIT_COMMAND) => $settings],
+        'driverOptions' => $native
+            ? [MYSQLI_INIT_COMMAND => $settings] + mysqli_verified()
+            : [PDO::MYSQL_ATTR_INIT_COMMAND => $settings] + pdo_verified(),
     ];
+    if (getenv('LIVE_CA')) {
+        $parameters['ssl_ca'] = getenv('LIVE_CA');
+    }
     $connect = function () use ($parameters) {
         $connection = DriverManager::getConnection($parameters);
         $connection->setNestTransactionsWithSavepoints(true);

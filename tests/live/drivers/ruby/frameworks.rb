@@ -2,14 +2,23 @@
 # writes, and transactions that are rolled back in part or as a whole. Prints nothing unless an
 # answer is wrong.
 #
+# With LIVE_CA, over TLS and with the server's certificate verified by the authorities in that file.
+#
 # usage: frameworks.rb native|text HOST PORT
 
 require "active_record"
+require "tempfile"
 
 SESSIONS = 50
 ROUNDS = 10
 
 prepares, host, port = ARGV
+authorities = ENV.fetch("LIVE_CA", nil)
+# over MariaDB's library, this driver passes on neither ssl_mode nor sslverify
+strict = Tempfile.create("strict")
+strict.write("[client]\nssl-verify-server-cert=1\n")
+strict.close
+verified = authorities ? { sslca: authorities, default_file: strict.path } : {}
 
 class Note < ActiveRecord::Base
 end
@@ -64,6 +73,7 @@ ActiveRecord::Base.establish_connection(
   checkout_timeout: 60,
   prepared_statements: prepares == "native",
   variables: { time_zone: "+02:00" },
+  **verified,
 )
 ActiveRecord::Base.default_timezone = :utc
 ActiveRecord::Migration.verbose = false
@@ -89,4 +99,5 @@ end
 SESSIONS.times { together << :go }
 failures = threads.map(&:value).compact
 puts failures
+File.unlink(strict.path)
 exit(failures.empty?)
