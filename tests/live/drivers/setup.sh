@@ -69,6 +69,7 @@ java_step() {
 }
 
 rust_step() {
+    [ "${TIDEGATE_LIVE:-}" = full ] || { echo "built for TIDEGATE_LIVE=full alone" && return 1; }
     have cargo || return 1
     CARGO_TARGET_DIR="$target/rust" cargo build -q --locked --manifest-path "$here/rust/Cargo.toml"
 }
