@@ -73,7 +73,7 @@ impl Table {
         cell: Cell,
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> Option<Spread> {
-        let base = self.cells.get(&Cell { target: Target::HaProxy, ..cell })?;
+        let base = self.cells.get(&Cell { target: cell.target.base(), ..cell })?;
         let own = self.cells.get(&cell)?;
         let ratios = own.iter().filter_map(|(round, sample)| {
             let (_, beside) = base.iter().find(|(r, _)| r == round)?;
@@ -88,7 +88,7 @@ impl Table {
     pub(crate) fn added_latency_to_haproxy(&self, cell: Cell) -> Option<f64> {
         let average = |target| self.median(Cell { target, ..cell }, |s| Some(s.average_us));
         let direct = average(Target::Direct)?;
-        Some((average(cell.target)? - direct) / (average(Target::HaProxy)? - direct))
+        Some((average(cell.target)? - direct) / (average(cell.target.base())? - direct))
     }
 
     pub(crate) fn print(&self) {

@@ -12,7 +12,9 @@ mod process;
 mod results;
 mod sysbench;
 mod target;
+mod tls_files;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -23,6 +25,7 @@ use crate::options::{HELP, Options};
 use crate::process::Usage;
 use crate::sysbench::Load;
 use crate::target::{Running, Target};
+use crate::tls_files::TlsFiles;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,13 +49,15 @@ fn run(options: &Options) -> Result<()> {
         bail!("nothing to measure");
     }
     println!("bench: starting a primary and two replicas");
-    let cluster = Cluster::start(LabOptions { replicas: 2, ..LabOptions::default() })?;
+    let files = TlsFiles::make()?;
+    let extra_args = files.of_servers();
+    let cluster = Cluster::start(LabOptions { replicas: 2, extra_args, ..LabOptions::default() })?;
     sysbench::prepare(&cluster)?;
     cluster.wait_replicated()?;
     let machine = machine::describe(&cluster);
     println!("{machine}");
-    let running = start(&targets, &cluster)?;
-    let table = measure(options, &running)?;
+    let running = start(&targets, &cluster, &files)?;
+    let table = measure(options, &running, files.dir())?;
     table.print();
     let path = options.output();
     results::write(&path, &table, &machine, options)?;
@@ -70,14 +75,14 @@ fn available(target: Target) -> bool {
     }
 }
 
-fn start(targets: &[Target], cluster: &Cluster) -> Result<Vec<Running>> {
+fn start(targets: &[Target], cluster: &Cluster, files: &TlsFiles) -> Result<Vec<Running>> {
     let start = |target: &Target| {
-        target.start(cluster).with_context(|| format!("cannot start {}", target.name()))
+        target.start(cluster, files).with_context(|| format!("cannot start {}", target.name()))
     };
     targets.iter().map(start).collect()
 }
 
-fn measure(options: &Options, running: &[Running]) -> Result<Table> {
+fn measure(options: &Options, running: &[Running], dir: &Path) -> Result<Table> {
     let mut table = Table::default();
     let cells: Vec<(Load, usize)> = options
         .loads
@@ -85,7 +90,7 @@ fn measure(options: &Options, running: &[Running]) -> Result<Table> {
         .flat_map(|load| options.connections.iter().map(move |connections| (*load, *connections)))
         .collect();
     for target in running {
-        sysbench::run(target, Load::POINT_TEXT, 1, 1)
+        sysbench::run(target, dir, Load::POINT_TEXT, (1, 1))
             .with_context(|| format!("{} does not answer", target.target.name()))?;
     }
     for round in 0..options.rounds {
@@ -94,7 +99,7 @@ fn measure(options: &Options, running: &[Running]) -> Result<Table> {
                 // Another one goes first in each round.
                 let target = &running[(at + round) % running.len()];
                 let cell = Cell { load, connections, target: target.target };
-                let sample = sample(target, load, connections, options.seconds)
+                let sample = sample(target, dir, load, (connections, options.seconds))
                     .with_context(|| cell.to_string())?;
                 println!("round {} {cell}: {sample}", round + 1);
                 table.add(cell, round, sample);
@@ -104,9 +109,9 @@ fn measure(options: &Options, running: &[Running]) -> Result<Table> {
     Ok(table)
 }
 
-fn sample(running: &Running, load: Load, connections: usize, seconds: u64) -> Result<Sample> {
+fn sample(running: &Running, dir: &Path, load: Load, size: (usize, u64)) -> Result<Sample> {
     let before = running.usage()?;
-    let outcome = sysbench::run(running, load, connections, seconds)?;
+    let outcome = sysbench::run(running, dir, load, size)?;
     let after = running.usage()?;
     let per_query = |from: fn(&Usage) -> f64| {
         before.as_ref().zip(after.as_ref()).map(|(b, a)| (from(a) - from(b)) / outcome.queries)

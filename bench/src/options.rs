@@ -12,8 +12,8 @@ use crate::target::Target;
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow
-                                         (direct,haproxy,fast-forward,split,split-exclusive)
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow,
+                   haproxy-tls, split-tls                   (all but relay and split-narrow)
   --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
   --rounds N       interleaved rounds                               (5)
@@ -21,8 +21,15 @@ cargo xtask bench [OPTIONS]
   --out FILE       where the table goes   (a full run: bench/RESULTS.md, else the build folder)
 ";
 
-const DEFAULT_TARGETS: [Target; 5] =
-    [Target::Direct, Target::HaProxy, Target::FastForward, Target::Split, Target::SplitExclusive];
+const DEFAULT_TARGETS: [Target; 7] = [
+    Target::Direct,
+    Target::HaProxy,
+    Target::FastForward,
+    Target::Split,
+    Target::SplitExclusive,
+    Target::HaProxyTls,
+    Target::SplitTls,
+];
 
 /// What is to be measured.
 pub(crate) struct Options {

@@ -5,6 +5,7 @@
 //! throughput because it prints too few digits.
 
 use std::fmt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -86,12 +87,22 @@ pub(crate) fn prepare(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// One run against a target.
-pub(crate) fn run(to: &Running, load: Load, connections: usize, seconds: u64) -> Result<Outcome> {
+/// One run against a target, over so many connections and for so many seconds; its files for TLS
+/// are in that directory.
+pub(crate) fn run(
+    to: &Running,
+    dir: &Path,
+    load: Load,
+    (connections, seconds): (usize, u64),
+) -> Result<Outcome> {
     let ports: Vec<String> = to.ports.iter().map(u16::to_string).collect();
     let mut command = Command::new("sysbench");
-    command.args(load.arguments()).args(["--mysql-host=127.0.0.1", "--mysql-db=test"]);
+    command
+        .current_dir(dir)
+        .args(load.arguments())
+        .args(["--mysql-host=127.0.0.1", "--mysql-db=test"]);
     command.arg(format!("--mysql-port={}", ports.join(",")));
+    command.arg(format!("--mysql-ssl={}", if to.in_tls { "on" } else { "off" }));
     command.arg(format!("--mysql-user={}", to.user));
     command.arg(format!("--mysql-password={}", to.user));
     command.args([format!("--threads={connections}"), format!("--time={seconds}")]);

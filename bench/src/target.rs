@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use lab::{Cluster, SplitOptions, free_port, split_toml};
 
 use crate::process::{Process, Usage};
+use crate::tls_files::TlsFiles;
 
 /// Something the load can be sent through.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,6 +30,11 @@ pub(crate) enum Target {
     SplitExclusive,
     /// The same with at most eight connections to each server, on which sessions take turns.
     SplitNarrow,
+    /// HAProxy with TLS on both sides. It speaks none of MySQL's, so that two more of it, which are
+    /// not measured, put it on in front and take it off behind.
+    HaProxyTls,
+    /// Tidegate, read/write split, with TLS on both sides.
+    SplitTls,
 }
 
 /// A target that is ready for load.
@@ -38,7 +44,11 @@ pub(crate) struct Running {
     pub(crate) ports: Vec<u16>,
     /// The user, whose password is the same word.
     pub(crate) user: &'static str,
+    /// Whether the load comes in MySQL's TLS.
+    pub(crate) in_tls: bool,
     process: Option<Process>,
+    /// What is not measured.
+    _beside: Vec<Process>,
 }
 
 impl Running {
@@ -49,7 +59,7 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Direct,
         Self::HaProxy,
         Self::Relay,
@@ -57,6 +67,8 @@ impl Target {
         Self::Split,
         Self::SplitExclusive,
         Self::SplitNarrow,
+        Self::HaProxyTls,
+        Self::SplitTls,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -68,6 +80,8 @@ impl Target {
             Self::Split => "split",
             Self::SplitExclusive => "split-exclusive",
             Self::SplitNarrow => "split-narrow",
+            Self::HaProxyTls => "haproxy-tls",
+            Self::SplitTls => "split-tls",
         }
     }
 
@@ -79,45 +93,64 @@ impl Target {
     pub(crate) fn missing(self) -> Option<String> {
         let wanted = match self {
             Self::Direct => return None,
-            Self::HaProxy => PathBuf::from("/usr/sbin/haproxy"),
+            Self::HaProxy | Self::HaProxyTls => PathBuf::from("/usr/sbin/haproxy"),
             Self::Relay => relay(),
             _ => tidegate(),
         };
         (!wanted.is_file()).then(|| format!("{} is not there", wanted.display()))
     }
 
-    pub(crate) fn start(self, cluster: &Cluster) -> Result<Running> {
+    /// The one that its figures are beside.
+    pub(crate) fn base(self) -> Self {
+        match self {
+            Self::HaProxyTls | Self::SplitTls => Self::HaProxyTls,
+            _ => Self::HaProxy,
+        }
+    }
+
+    pub(crate) fn start(self, cluster: &Cluster, files: &TlsFiles) -> Result<Running> {
         let replicas: Vec<u16> = cluster.replicas().iter().map(|server| server.port).collect();
+        let (user, in_tls, beside) = ("app", false, Vec::new());
         if self == Self::Direct {
-            return Ok(Running { target: self, ports: replicas, user: "app", process: None });
+            let (ports, process) = (replicas, None);
+            return Ok(Running { target: self, ports, user, in_tls, process, _beside: beside });
+        }
+        if self == Self::HaProxyTls {
+            return wrapped(cluster.dir(), &replicas, files);
         }
         let port = free_port()?;
         let folder = cluster.dir();
         let command = match self {
-            Self::Direct | Self::HaProxy => haproxy(folder, port, &replicas)?,
+            Self::Direct | Self::HaProxy | Self::HaProxyTls => {
+                haproxy(&folder.join("haproxy.cfg"), [(port, "")], &replicas, "")?
+            }
             Self::Relay => {
                 let mut command = Command::new(relay());
                 command.args([format!("127.0.0.1:{port}")]);
                 command.args(replicas.first().map(|port| format!("127.0.0.1:{port}")));
                 command
             }
-            Self::FastForward | Self::Split | Self::SplitExclusive | Self::SplitNarrow => {
-                self.tidegate(cluster, port)?
-            }
+            Self::FastForward
+            | Self::Split
+            | Self::SplitExclusive
+            | Self::SplitNarrow
+            | Self::SplitTls => self.tidegate(cluster, port, files)?,
         };
         let log = folder.join(format!("{}.log", self.name()));
         let process = Process::start(command, port, &log)?;
-        let user = if matches!(self, Self::FastForward) { "ff" } else { "app" };
-        Ok(Running { target: self, ports: vec![port], user, process: Some(process) })
+        let user = if matches!(self, Self::FastForward) { "ff" } else { user };
+        let (ports, in_tls) = (vec![port], self == Self::SplitTls);
+        Ok(Running { target: self, ports, user, in_tls, process: Some(process), _beside: beside })
     }
 
-    fn tidegate(self, cluster: &Cluster, port: u16) -> Result<Command> {
+    fn tidegate(self, cluster: &Cluster, port: u16, files: &TlsFiles) -> Result<Command> {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
             variables: match self {
                 Self::SplitExclusive | Self::SplitNarrow => {
                     "threads = 1\npipeline_depth = 0\n".into()
                 }
+                Self::SplitTls => format!("threads = 1\n{}", files.variables()),
                 _ => "threads = 1\n".into(),
             },
             ..SplitOptions::default()
@@ -125,6 +158,10 @@ impl Target {
         let mut text = split_toml(cluster, &options);
         if matches!(self, Self::SplitNarrow) {
             text = text.replace("max_connections = 1000", "max_connections = 8");
+        }
+        if matches!(self, Self::SplitTls) {
+            let row = "max_connections = 1000\nuse_ssl = 1";
+            text = text.replace("max_connections = 1000", row);
         }
         if matches!(self, Self::FastForward) {
             // Fast forward follows the default hostgroup: here it shall be the replicas'.
@@ -142,20 +179,45 @@ impl Target {
     }
 }
 
-fn haproxy(folder: &Path, port: u16, replicas: &[u16]) -> Result<Command> {
-    let servers: Vec<String> = replicas
-        .iter()
-        .enumerate()
-        .map(|(at, port)| format!("    server r{at} 127.0.0.1:{port}\n"))
-        .collect();
+/// HAProxy between others of it that put TLS on and take it off.
+fn wrapped(folder: &Path, replicas: &[u16], files: &TlsFiles) -> Result<Running> {
+    let secured = format!(" ssl crt {}", files.both().display());
+    let unverified = " ssl verify none";
+    let start = |name: &str, ports: &[u16], bind: &str, to: &[u16], server: &str| {
+        let listens = ports.iter().map(|port| (*port, bind));
+        let command = haproxy(&folder.join(format!("{name}.cfg")), listens, to, server)?;
+        let port = ports.first().copied().context("a port")?;
+        Process::start(command, port, &folder.join(format!("{name}.log")))
+    };
+    let [front, middle] = [free_port()?, free_port()?];
+    let behind: Vec<u16> = replicas.iter().map(|_| free_port()).collect::<Result<_>>()?;
+    let mut beside = Vec::new();
+    for (port, replica) in behind.iter().zip(replicas) {
+        beside.push(start(&format!("behind-{port}"), &[*port], &secured, &[*replica], "")?);
+    }
+    let process = start("haproxy-tls", &[middle], &secured, &behind, unverified)?;
+    beside.push(start("front", &[front], "", &[middle], unverified)?);
+    let (target, ports, process) = (Target::HaProxyTls, vec![front], Some(process));
+    Ok(Running { target, ports, user: "app", in_tls: false, process, _beside: beside })
+}
+
+/// HAProxy that listens there, with these words behind each address.
+fn haproxy<'a>(
+    path: &Path,
+    ports: impl IntoIterator<Item = (u16, &'a str)>,
+    servers: &[u16],
+    server: &str,
+) -> Result<Command> {
+    let bind = |(port, words)| format!("    bind 127.0.0.1:{port}{words}\n");
+    let binds: String = ports.into_iter().map(bind).collect();
+    let row = |(at, port)| format!("    server r{at} 127.0.0.1:{port}{server}\n");
+    let servers: String = servers.iter().enumerate().map(row).collect();
     let text = format!(
         "global\n    nbthread 1\n    maxconn 4000\ndefaults\n    mode tcp\n    \
-         timeout connect 5s\n    timeout client 1h\n    timeout server 1h\nlisten mysql\n    \
-         bind 127.0.0.1:{port}\n    balance roundrobin\n{}",
-        servers.concat()
+         timeout connect 5s\n    timeout client 1h\n    timeout server 1h\nlisten mysql\n\
+         {binds}    balance roundrobin\n{servers}"
     );
-    let path = folder.join("haproxy.cfg");
-    fs::write(&path, text).with_context(|| path.display().to_string())?;
+    fs::write(path, text).with_context(|| path.display().to_string())?;
     let mut command = Command::new("/usr/sbin/haproxy");
     command.arg("-db").arg("-f").arg(path);
     Ok(command)
