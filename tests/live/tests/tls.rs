@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lab::{Flavour, RunDir, Server};
 use live::client::{account, refusal};
@@ -248,8 +248,11 @@ fn certificates_change_under_clients_and_none_is_lost() {
 #[test]
 fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary(), "connect_timeout_client = 1500");
-    let mut stalled: Vec<TcpStream> = (0..200)
+    let scene = Scene::new(cluster.primary(), "connect_timeout_client = 4000");
+    // the first client of all brings what everybody needs
+    assert_eq!(scene.try_with(&BOTH), "100000 Some(TLSv1_3)");
+    let (count, before) = (as_many_as(5000), scene.proxy.rss_bytes());
+    let mut stalled: Vec<TcpStream> = (0..count)
         .map(|_| {
             let mut raw = Raw::open(scene.proxy.port).expect("it accepts");
             raw.receive().expect("a greeting");
@@ -259,7 +262,11 @@ fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
             raw.packets.stream.into_inner()
         })
         .collect();
+    let began = Instant::now();
     assert_eq!(scene.try_with(&BOTH), "100000 Some(TLSv1_3)");
+    let (took, cost) = (began.elapsed(), scene.proxy.rss_bytes().saturating_sub(before));
+    println!("{count} stalled handshakes: {} kB, another one {took:?}", cost / 1024);
+    assert!(cost < 20_000 * count && took < Duration::from_millis(500), "{cost} bytes, {took:?}");
     for stream in &mut stalled {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).expect("it is ended");
@@ -269,6 +276,34 @@ fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
     live::eventually("the log has it", Duration::from_secs(5), || {
         scene.proxy.log().contains("the handshake was not completed in time")
     });
+}
+
+#[test]
+fn an_idle_client_in_tls_costs_less_than_16_kibibytes() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary(), "");
+    let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    let log_in = || {
+        let mut client = encrypted::log_in(scene.proxy.port, &tls, "app", "app").expect("let in");
+        encrypted::length_of(&mut client, LONG).expect("an answer");
+        client
+    };
+    let _first: Vec<_> = (0..10).map(|_| log_in()).collect();
+    let (count, before) = (as_many_as(1000), scene.proxy.rss_bytes());
+    let _idle: Vec<_> = (0..count).map(|_| log_in()).collect();
+    let each = scene.proxy.rss_bytes().saturating_sub(before) / count;
+    println!("{count} idle clients in TLS: {each} bytes each");
+    assert!(each < 16 * 1024, "{each} bytes");
+}
+
+/// So many clients, or as many as this process may have open.
+fn as_many_as(count: u64) -> u64 {
+    let limits = std::fs::read_to_string("/proc/self/limits").expect("told");
+    let line = limits.lines().find(|line| line.starts_with("Max open files"));
+    let most: u64 = line
+        .and_then(|line| line.split_whitespace().nth(3)?.parse().ok())
+        .expect("how many files it may open");
+    count.min(most.saturating_sub(200))
 }
 
 /// An authority of clients, and what it signs.

@@ -130,7 +130,7 @@ pub(super) const CRATES: &[LayerRow] = &[
     ),
     row("crates/testkit", &["wire", "sql", "engine", "keeper", "worker", "io"], &["anyhow"], &[]),
     row("xtask", &[], &["anyhow", "serde_json", "spdx", "toml"], &["engine", "admin"]),
-    row("bench", &["lab"], &["anyhow"], &[]),
+    row("bench", &["lab"], &["anyhow", "rcgen"], &[]),
     row("bench/icount", &["wire", "client", "sql", "engine", "io", "worker"], &[], &[]),
     row(
         "tests/live",
