@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use lab::{Process, RunDir};
 
-const HAPROXY: &str = "/usr/sbin/haproxy";
+/// Where Debian has it.
+pub const HAPROXY: &str = "/usr/sbin/haproxy";
 
 /// Whether there is one; says so where there is none.
 pub fn is_there(what: &str) -> bool {

@@ -35,7 +35,7 @@ pub use kits::Kits;
 pub use load::Load;
 pub use management::management;
 pub use program::{Finished, Program};
-pub use proxy::{Proxy, binary, greeting_of, target_dir};
+pub use proxy::{Proxy, binary, cpu_ns, greeting_of, target_dir};
 pub use raw::{Raw, response};
 pub use scripted::{Login, Said, scripted, scripted_login};
 pub use shared::Shared;

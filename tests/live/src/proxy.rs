@@ -181,16 +181,7 @@ impl Proxy {
 
     /// The same of threads whose names begin like this.
     fn cpu_ns_of(&self, name: &str) -> u64 {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the proxy runs");
-        let used = threads.flatten().filter_map(|thread| {
-            let called = fs::read_to_string(thread.path().join("comm")).ok()?;
-            if !called.starts_with(name) {
-                return None;
-            }
-            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse::<u64>().ok()
-        });
-        used.sum()
+        cpu_ns_of(self.pid(), name)
     }
 
     fn memory(&self, field: &str) -> u64 {
@@ -228,6 +219,24 @@ fn configuration(
         text.push_str(&format!("\n[admin_variables]\nmysql_ifaces = \"{place}\"\n"));
     }
     text
+}
+
+/// The processor time that a process has used, in nanoseconds.
+pub fn cpu_ns(pid: u32) -> u64 {
+    cpu_ns_of(pid, "")
+}
+
+fn cpu_ns_of(pid: u32, name: &str) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let used = threads.flatten().filter_map(|thread| {
+        let called = fs::read_to_string(thread.path().join("comm")).ok()?;
+        if !called.starts_with(name) {
+            return None;
+        }
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    used.sum()
 }
 
 /// The server version in the greeting of whoever listens on this loopback port.
