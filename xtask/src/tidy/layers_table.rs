@@ -135,7 +135,7 @@ pub(super) const CRATES: &[LayerRow] = &[
     row(
         "tests/live",
         &["wire", "client", "sql", "engine", "io", "compression", "worker", "lab", "testkit"],
-        &["anyhow", "mysql", "rcgen", "rustls", "serde_json", "toml"],
+        &["anyhow", "base64", "mysql", "rcgen", "rustls", "serde_json", "toml"],
         &["wire", "lab", "testkit"],
     ),
 ];
