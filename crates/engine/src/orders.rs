@@ -66,7 +66,7 @@ pub enum Order {
         lane: LaneId,
         /// Whose TLS it is to be like.
         server: ServerRef,
-        /// The same for this account.
+        /// The same for this account, by the name that the server knows.
         account: Arc<str>,
         /// The host that the server sent it to; `None` for its own.
         host: Option<Arc<str>>,

@@ -31,3 +31,6 @@ impl Proxy {
         self.fail_dial(id, LastFault::Tls, Some(said), open);
     }
 }
+
+#[cfg(test)]
+mod tests;

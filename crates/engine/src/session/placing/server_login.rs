@@ -32,7 +32,8 @@ impl Proxy {
         match step {
             LoginStep::Wait => {}
             LoginStep::Secure { may_prove } => {
-                let (server, account) = (lane.server.clone(), lane.account.name.clone());
+                let (server, account) =
+                    (lane.server.clone(), lane.account.told_to_servers().into());
                 let host = lane.via.as_ref().map(|via| via.target.host.clone());
                 orders.push(Order::SecureLane { lane: id, server, account, host, may_prove });
                 orders.send(End::Lane(id), |out| login.respond(out));
