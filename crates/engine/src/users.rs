@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
@@ -15,10 +15,12 @@ use crate::rows::UserRow;
 mod backends;
 mod certificate;
 mod credential;
+mod learned;
 
 pub use backends::Backends;
 pub use certificate::{ClientCertificate, Demands};
 pub use credential::{Credential, Form, ReadPasswords};
+pub use learned::{Learned, Lessons};
 
 const TABLE: &str = "mysql_users";
 
@@ -30,15 +32,6 @@ const ONE_PASSWORD: &str = "password_from \"login\" is also for servers: no seco
 const REDIRECT_NEEDS: &str =
     "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
 
-/// What a login taught about a hashed account, good enough to log in to servers.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Learned {
-    /// The password itself.
-    Clear(Box<[u8]>),
-    /// SHA1(password): enough for `mysql_native_password`.
-    Sha1([u8; 20]),
-}
-
 /// An account that is in force.
 #[derive(Clone)]
 pub struct Account {
@@ -48,9 +41,8 @@ pub struct Account {
     pub credential: Credential,
     /// What is stored of the one that servers know, where it is another one.
     pub at_servers: Option<Credential>,
-    /// What logins taught; set once, shared by the versions of the account that have the same
-    /// credential.
-    pub learned: Arc<OnceLock<Learned>>,
+    /// What logins taught; shared by the versions of the account that have the same credential.
+    pub learned: Arc<Lessons>,
     /// The password is what servers have of it.
     pub is_read: bool,
     /// Of a session whose password no server has seen yet: a number that no other one has, so that

@@ -292,3 +292,14 @@ fn each_password_that_servers_are_to_prove_is_an_account_of_its_own_to_them() {
     assert!(!next.has_changed(&proved) && next.successor(&proved).is_none());
     assert!(users.recompile(&[row("")]).unwrap().has_changed(&proved));
 }
+
+#[test]
+fn the_password_itself_is_learned_whatever_was_known_before() {
+    let (sha1, clear) = (Learned::Sha1([9; 20]), Learned::Clear(b"secret".as_slice().into()));
+    for lessons in [[&sha1, &clear], [&clear, &sha1]] {
+        let users = Users::compile(&[row("a", b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7")]);
+        let account = users.unwrap().find(b"a").unwrap().clone();
+        assert!(lessons.map(|learned| account.learned.set(learned.clone()).is_ok()) == [true; 2]);
+        assert!(account.learned.get() == Some(&clear));
+    }
+}
