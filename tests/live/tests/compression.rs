@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use ::client::{Login, frame};
+use ::client::Login;
 use lab::{Cluster, Flavour, SplitOptions};
 use live::client::{connect, options};
 use live::compressed::{Compressed, log_in};
+use live::exchange::{Asked, CAPS, asked, difference, exchange, query};
 use live::{Proxy, Shared, eventually};
 use wire::Caps;
 use wire::command::code;
 use wire::connect::ChangeUser;
-use wire::result::{Event, ReplyKind, ReplyTracker};
+use wire::result::ReplyKind;
 
 static MARIADB: Shared = Shared::new("compression", Flavour::MariaDb, 0);
 static MYSQL: Shared = Shared::new("compression", Flavour::MySql, 0);
@@ -24,11 +25,6 @@ const WAYS: [(&str, Caps, &str); 5] = [
     ("zstd", Caps::ZSTD, "app"),
     ("zlib", Caps::COMPRESS, "ff"),
 ];
-/// What each client can do besides.
-const CAPS: Caps = Caps::MULTI_STATEMENTS
-    .union(Caps::MULTI_RESULTS)
-    .union(Caps::PS_MULTI_RESULTS)
-    .union(Caps::LOCAL_FILES);
 /// More than a packet of the protocol holds.
 const LONG: usize = 17_000_000;
 
@@ -61,28 +57,6 @@ fn define(cluster: &Cluster) {
     }
     // a password in the clear is asked for until the server has seen it
     connect(options(cluster.primary().port));
-}
-
-/// What a client asks, and with which file it answers.
-struct Asked {
-    first: u8,
-    body: Vec<u8>,
-    kind: ReplyKind,
-}
-
-impl Asked {
-    /// As much of it as tells which it is.
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body[..self.body.len().min(60)]).into()
-    }
-}
-
-fn asked(first: u8, body: impl Into<Vec<u8>>, kind: ReplyKind) -> Asked {
-    Asked { first, body: body.into(), kind }
-}
-
-fn query(text: &str) -> Asked {
-    asked(code::QUERY, text, ReplyKind::Result)
 }
 
 fn questions() -> Vec<Asked> {
@@ -128,69 +102,6 @@ fn questions() -> Vec<Asked> {
         query(&format!("SELECT LENGTH('{}')", "a".repeat(16_700_000))),
         query(rows),
     ]
-}
-
-/// Every packet of a reply with its header.
-fn exchange((packets, stmt): (&mut Compressed, &mut u32), asked: &Asked, what: &str) -> Vec<u8> {
-    let number = stmt.to_le_bytes();
-    let id: &[u8] = if asked.kind == ReplyKind::Execute { &number } else { &[] };
-    packets.command(asked.first, &[id, &asked.body].concat()).expect("sent");
-    if asked.kind == ReplyKind::Auth {
-        packets.authenticate("app").unwrap_or_else(|error| panic!("{error:?}: {what}"));
-        return Vec::new();
-    }
-    let caps = Login::new("", "").caps.union(CAPS);
-    let mut tracker = ReplyTracker::new(asked.kind, caps);
-    let mut reply = Vec::new();
-    let mut fed = 0;
-    while !tracker.is_done() {
-        let (header, payload) = frame(&mut packets.stream).unwrap_or_else(|error| {
-            panic!("{error} behind {}", asked.text());
-        });
-        reply.extend_from_slice(&header.len.to_le_bytes()[..3]);
-        reply.push(header.seq);
-        reply.extend_from_slice(&payload);
-        let mut is_more = false;
-        while !is_more && !tracker.is_done() {
-            let step = tracker.feed(&reply[fed..]).expect("a reply");
-            fed += step.consumed;
-            is_more = step.event == Event::More;
-            if step.event == Event::Infile {
-                send_file(packets, header.seq);
-            }
-        }
-    }
-    if asked.kind == ReplyKind::Prepare {
-        // each has its own numbers for statements
-        *stmt = u32::from_le_bytes(reply[5..9].try_into().expect("four bytes"));
-        reply[5..9].fill(0);
-    }
-    reply
-}
-
-/// A file of many packets, so that their numbers begin anew.
-fn send_file(packets: &mut Compressed, behind: u8) {
-    let mut seq = behind.wrapping_add(1);
-    for row in 0..700 {
-        let line = format!("{row}\t{}\n", "x".repeat(row % 90));
-        packets.send(seq, line.as_bytes()).expect("sent");
-        seq = seq.wrapping_add(1);
-    }
-    packets.send(seq, b"").expect("sent");
-}
-
-/// What differs between two replies, in few words.
-fn difference(direct: &[u8], through: &[u8]) -> Option<String> {
-    let at = direct.iter().zip(through).take_while(|(one, other)| one == other).count();
-    let around = |reply: &[u8]| {
-        reply[at.saturating_sub(8).min(reply.len())..(at + 24).min(reply.len())]
-            .escape_ascii()
-            .to_string()
-    };
-    (direct != through).then(|| {
-        let lengths = (direct.len(), through.len());
-        format!("at {at} of {lengths:?}: {} directly, {}", around(direct), around(through))
-    })
 }
 
 fn alike(servers: &Shared) {

@@ -1,20 +1,16 @@
 //! TLS towards servers: that it is had where it is demanded, what is verified, and that nothing
 //! goes another way when it cannot be had.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use lab::{Cluster, Flavour, RunDir};
+use lab::{Cluster, Flavour};
 use live::client::{account, connect, refusal};
-use live::{Program, Proxy};
+use live::{Pki, Program, Proxy};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-};
 use wire::connect::Greeting;
 use wire::frame;
 use wire::reply::{OkPacket, write_ok};
@@ -22,77 +18,20 @@ use wire::{Caps, Status};
 
 const FLAVOURS: [Flavour; 2] = [Flavour::MariaDb, Flavour::MySql];
 
-/// A directory with an authority, certificates that it has signed, and one that nobody has.
-struct Pki {
-    dir: RunDir,
-    authority: Issuer<'static, KeyPair>,
-}
-
-impl Pki {
-    fn new() -> Self {
-        let dir = RunDir::create().expect("a directory");
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "authority of servers");
-        let key = KeyPair::generate().expect("a key");
-        let pem = params.self_signed(&key).expect("signed").pem();
-        fs::write(dir.path().join("ca.pem"), pem).expect("written");
-        let pki = Self { dir, authority: Issuer::new(params, key) };
-        pki.sign("server", &["localhost", "127.0.0.1"]);
-        pki.sign("elsewhere", &["elsewhere.example"]);
-        pki.sign("client", &[]);
-        let (own, key) = (CertificateParams::default(), KeyPair::generate().expect("a key"));
-        let own = own.self_signed(&key).expect("signed").pem();
-        fs::write(pki.dir.path().join("stranger.pem"), own).expect("written");
-        pki
+/// Servers that show this certificate, and have an account that nobody uses in clear text.
+fn servers(pki: &Pki, flavour: Flavour, shown: &str) -> Option<Cluster> {
+    let words = pki.options(shown);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let cluster = live::cluster_with("TLS to servers", flavour, 0, &words)?;
+    for text in [
+        "CREATE USER sealed IDENTIFIED BY 'app' REQUIRE SSL",
+        "GRANT ALL ON *.* TO sealed",
+        "CREATE USER shown IDENTIFIED BY 'app' REQUIRE SUBJECT '/CN=client'",
+        "GRANT ALL ON *.* TO shown",
+    ] {
+        cluster.primary().sql(text).expect(text);
     }
-
-    /// Makes a certificate for these hosts, and its key.
-    fn sign(&self, name: &str, hosts: &[&str]) {
-        let hosts: Vec<_> = hosts.iter().map(|host| (*host).to_owned()).collect();
-        let mut params = CertificateParams::new(hosts).expect("names");
-        params.distinguished_name.remove(DnType::CommonName);
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.authority).expect("signed").pem();
-        fs::write(self.file(name), certificate).expect("written");
-        fs::write(self.file(&format!("{name}-key")), key.serialize_pem()).expect("written");
-    }
-
-    fn file(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(format!("{name}.pem"))
-    }
-
-    /// Variables that name files.
-    fn variables(&self, named: &[(&str, &str)]) -> String {
-        let line = |(variable, file): &(&str, &str)| {
-            format!("{variable} = \"{}\"\n", self.file(file).display())
-        };
-        named.iter().map(line).collect()
-    }
-
-    /// Servers that show this certificate, and have an account that nobody uses in clear text.
-    fn servers(&self, flavour: Flavour, shown: &str) -> Option<Cluster> {
-        let word = |option: &str, name: &str| format!("--{option}={}", self.file(name).display());
-        let words = [
-            word("ssl-ca", "ca"),
-            word("ssl-cert", shown),
-            word("ssl-key", &format!("{shown}-key")),
-        ];
-        let words: Vec<_> = words.iter().map(String::as_str).collect();
-        let cluster = live::cluster_with("TLS to servers", flavour, 0, &words)?;
-        for text in [
-            "CREATE USER sealed IDENTIFIED BY 'app' REQUIRE SSL",
-            "GRANT ALL ON *.* TO sealed",
-            "CREATE USER shown IDENTIFIED BY 'app' REQUIRE SUBJECT '/CN=client'",
-            "GRANT ALL ON *.* TO shown",
-        ] {
-            cluster.primary().sql(text).expect(text);
-        }
-        Some(cluster)
-    }
+    Some(cluster)
 }
 
 /// A configuration whose one server has TLS.
@@ -141,7 +80,7 @@ fn a_server_is_taken_for_itself_by_what_vouches_for_it() {
     let other_name = "the server's certificate is for elsewhere.example, and not for 127.0.0.1";
     for flavour in FLAVOURS {
         for shown in ["server", "elsewhere"] {
-            let Some(cluster) = pki.servers(flavour, shown) else { continue };
+            let Some(cluster) = servers(&pki, flavour, shown) else { continue };
             let port = cluster.primary().port;
             let is_named = shown == "server";
             let named = |why| if is_named { Ok(()) } else { Err(why) };
@@ -186,7 +125,7 @@ fn a_certificate_of_x_509_v1_is_judged_as_any_other() {
         let made = Program::new("openssl").args(words.iter().chain(&files)).limit(limit).run();
         assert!(made.success, "{}", made.errors);
     }
-    let Some(cluster) = pki.servers(Flavour::MariaDb, "old") else { return };
+    let Some(cluster) = servers(&pki, Flavour::MariaDb, "old") else { return };
     let port = cluster.primary().port;
     let trusting = |ca: &str, more: &str| pki.variables(&[("ssl_p2s_ca", ca)]) + more;
     for more in ["", "ssl_p2s_cipher = \"ECDHE-RSA-AES128-GCM-SHA256\"\n"] {
@@ -205,7 +144,7 @@ fn a_certificate_of_x_509_v1_is_judged_as_any_other() {
 fn passwords_and_certificates_of_tidegate_s_own_go_to_a_server_that_is_trusted() {
     let pki = Pki::new();
     for flavour in FLAVOURS {
-        let Some(cluster) = pki.servers(flavour, "server") else { continue };
+        let Some(cluster) = servers(&pki, flavour, "server") else { continue };
         let port = cluster.primary().port;
         let trusting = pki.variables(&[("ssl_p2s_ca", "ca")]);
         let own = [("ssl_p2s_cert", "client"), ("ssl_p2s_key", "client-key")];
@@ -224,7 +163,7 @@ fn passwords_and_certificates_of_tidegate_s_own_go_to_a_server_that_is_trusted()
 fn what_goes_by_a_connection_goes_by_tls_as_well() {
     let pki = Pki::new();
     for flavour in FLAVOURS {
-        let Some(cluster) = pki.servers(flavour, "server") else { continue };
+        let Some(cluster) = servers(&pki, flavour, "server") else { continue };
         let port = cluster.primary().port;
         let variables = pki.variables(&[("ssl_p2s_ca", "ca")]);
         let proxy = proxy("127.0.0.1", port, &variables);
