@@ -2,7 +2,8 @@
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
 //! their time ([`Program`]), what those in other languages need ([`Kits`]), clients ([`client`],
-//! [`encrypted`], [`compressed`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions
+//! [`encrypted`], [`compressed`], [`secured`], [`Load`], [`Raw`], [`Asker`]), comparisons of what
+//! they are told ([`exchange`]), choices among combinations ([`cover`]), and waiting for conditions
 //! ([`eventually`]). It does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
@@ -12,6 +13,7 @@
 mod asker;
 pub mod client;
 pub mod compressed;
+pub mod cover;
 pub mod encrypted;
 pub mod exchange;
 pub mod haproxy;
@@ -24,6 +26,7 @@ mod program;
 mod proxy;
 mod raw;
 mod scripted;
+pub mod secured;
 mod shared;
 mod tap;
 
