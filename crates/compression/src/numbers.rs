@@ -148,7 +148,8 @@ struct Due {
     begun: u64,
     /// Those of several packets, or of several compressed ones.
     long: VecDeque<Long>,
-    /// Those that prepare, by their places.
+    /// Those whose replies may go on behind what looks like an OK, by their places: the rest of a
+    /// prepare, and rows of a cursor.
     prepares: VecDeque<u64>,
     /// The command that is sent now has a reply.
     is_open: bool,
@@ -314,8 +315,8 @@ impl Numbers {
     /// as there is behind that of a prepare.
     fn is_over(&self) -> bool {
         let [first, ..] = self.heard_first;
-        let ends = matches!(first, OkPacket::MARKER | ErrPacket::MARKER);
-        self.heard_begins && ends && !self.due.prepared
+        let is_ok = first == OkPacket::MARKER && !self.due.prepared;
+        self.heard_begins && (is_ok || first == ErrPacket::MARKER)
     }
 
     /// The number of the compressed packet that is sent now.
@@ -389,7 +390,7 @@ impl Numbers {
             return;
         }
         self.dumps = first.is_some_and(|first| DUMPS.contains(&first));
-        if first == Some(code::STMT_PREPARE) {
+        if matches!(first, Some(code::STMT_PREPARE | code::STMT_FETCH)) {
             self.due.prepares.push_back(self.due.commands);
         }
         if first.is_none_or(is_answered) {

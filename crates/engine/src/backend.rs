@@ -59,8 +59,9 @@ const ALWAYS: Caps = Caps::PROTOCOL_41
 
 const MAX_PACKET: u32 = 1 << 30;
 
-/// More packets no server needs for a login: each may cost a password's derivation.
-const PACKETS_MAX: u8 = 8;
+/// More packets no server needs for a login, also where an account has several plugins that are
+/// tried in turn: each may cost a password's derivation.
+const PACKETS_MAX: u8 = 12;
 
 /// The connection attribute that has the mark of the process which was sent elsewhere.
 pub const MARK: &[u8] = b"_tidegate_mark";
@@ -111,8 +112,7 @@ pub struct BackendLogin {
     caps: Caps,
     thread_id: u32,
     is_mariadb: bool,
-    /// The server has said once which plugin the account goes by, and how much it has said in all.
-    has_switched: bool,
+    /// How much the server has said.
     packets: u8,
     /// What a server that goes by `parsec` has of the password.
     stored: Option<Vec<u8>>,
@@ -185,7 +185,6 @@ impl BackendLogin {
             caps: Caps::NONE,
             thread_id: 0,
             is_mariadb: false,
-            has_switched: false,
             packets: 0,
             stored: None,
             stage,
@@ -227,6 +226,11 @@ impl BackendLogin {
     #[must_use]
     pub fn sent_to(self, user: Option<Box<[u8]>>, mark: String) -> Self {
         Self { user, mark: Some(mark), ..self }
+    }
+
+    /// Whether the server has said anything.
+    pub fn has_heard(&self) -> bool {
+        self.packets > 0
     }
 
     /// Whether what the server says of another place is heard at all.

@@ -169,6 +169,12 @@ pub fn insecure(user: &[u8], client: &str, with_password: bool, reason: &str) ->
     SqlError { message: format!("{}. {reason}", denied.message), ..denied }
 }
 
+/// The password of a client is right or wrong, and no server was there to say which.
+pub fn unproved() -> SqlError {
+    let message = "no server could say whether the password is right".to_owned();
+    error(9001, *b"HY000", message)
+}
+
 /// MySQL's 2061, for a server whose public key is not one of those that it may have; not sent to
 /// clients but as the last reason why none could be had.
 pub fn server_key_refused(key: &dyn fmt::Display) -> SqlError {

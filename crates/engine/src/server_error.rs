@@ -73,7 +73,7 @@ impl Meaning {
 }
 
 /// By number.
-const MEANINGS: [(u16, Meaning); 40] = [
+const MEANINGS: [(u16, Meaning); 41] = [
     (1040, Meaning::FULL),
     (1044, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::OF_ACCOUNT)),
     (1045, Meaning::FINAL.and(Meaning::OF_ACCOUNT).and(Meaning::WRONG_PASSWORD)),
@@ -100,6 +100,8 @@ const MEANINGS: [(u16, Meaning); 40] = [
     (1356, Meaning::MISSING),
     (1370, Meaning::MISSING),
     (TOO_MANY_STATEMENTS, Meaning::MENDABLE),
+    // the account's plugin is not loaded
+    (1524, Meaning::FINAL.and(Meaning::OF_ACCOUNT)),
     (NEEDS_PREPARE, Meaning::MENDABLE),
     (1630, Meaning::MISSING),
     (1698, Meaning::FINAL.and(Meaning::OF_ACCOUNT).and(Meaning::WRONG_PASSWORD)),
@@ -128,9 +130,10 @@ mod tests {
         };
         assert_eq!(of(Meaning::GOING_AWAY), [1047, 1053, 1927, 3169, 4031]);
         let accounts = [3118, 3159, 3955, 4150, 4151];
-        let finals = [&[1044, 1045, 1049, 1251, 1698, 1862][..], &accounts].concat();
+        let finals = [&[1044, 1045, 1049, 1251, 1524, 1698, 1862][..], &accounts].concat();
         assert_eq!(of(Meaning::FINAL), finals);
-        let asking = [&[1044, 1045, 1142, 1143, 1227, 1698, 1820, 1862][..], &accounts].concat();
+        let asking =
+            [&[1044, 1045, 1142, 1143, 1227, 1524, 1698, 1820, 1862][..], &accounts].concat();
         assert_eq!(of(Meaning::OF_ACCOUNT), asking);
         assert_eq!(of(Meaning::WRONG_PASSWORD), [1045, 1698]);
         assert_eq!(of(Meaning::OF_ADDRESS), [1129, 1130]);

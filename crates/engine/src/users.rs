@@ -20,6 +20,7 @@ mod learned;
 pub use backends::Backends;
 pub use certificate::{ClientCertificate, Demands};
 pub use credential::{Credential, Form, ReadPasswords};
+use credential::{ROUNDS, rounds};
 pub use learned::{Learned, Lessons};
 
 const TABLE: &str = "mysql_users";
@@ -28,6 +29,8 @@ const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
 
 const ONE_PASSWORD: &str = "password_from \"login\" is also for servers: no second row or \
     backend_username says another";
+
+const OF_NOBODY: &[u8] = b"$A$005$nobody has this saltnobody has this hash, whatever it shows....";
 
 const REDIRECT_NEEDS: &str =
     "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
@@ -146,6 +149,10 @@ impl Account {
 
     /// Whether servers can be logged in to with it wherever they could with `before`.
     fn can_take_over(&self, before: &Self) -> bool {
+        // what no server has seen yet is proved by no change of rows
+        if before.unproved != 0 {
+            return false;
+        }
         let shown = self.shown_to_servers();
         let is_hashed = !matches!(shown, Credential::Empty | Credential::Clear { .. });
         let is_learned = self.at_servers.is_none() && self.learned.get().is_some();
@@ -194,6 +201,9 @@ pub struct Users {
     hashed: [u64; 2],
     /// How many clients may use.
     usable: u64,
+    /// A hash like those that are stored, of no password: it takes as long to look at as the
+    /// slowest of them.
+    of_nobody: Option<Box<[u8]>>,
     /// What was read on servers of passwords.
     read: Arc<ReadPasswords>,
     /// What is counted of accounts that are gone, as long as somebody has one.
@@ -267,6 +277,13 @@ impl Users {
         });
         for account in users.by_name.values().filter(|account| account.frontend) {
             users.usable += 1;
+            if let Credential::CachingSha2(stored) = &account.credential
+                && rounds(stored) > rounds(users.hash_of_nobody())
+            {
+                let salt_and_hash = OF_NOBODY.iter().skip(ROUNDS.end);
+                let like = stored.iter().take(ROUNDS.end).chain(salt_and_hash);
+                users.of_nobody = Some(like.copied().collect());
+            }
             let form = account.credential.form();
             for (count, counted) in users.hashed.iter_mut().zip([Form::Native, Form::CachingSha2]) {
                 *count += u64::from(form == counted);
@@ -285,6 +302,11 @@ impl Users {
     /// The account of a name that clients may use.
     pub fn find(&self, name: &[u8]) -> Option<&Arc<Account>> {
         self.by_name.get(name).filter(|account| account.frontend)
+    }
+
+    /// A hash of no password, for a name that is not there.
+    pub fn hash_of_nobody(&self) -> &[u8] {
+        self.of_nobody.as_deref().unwrap_or(OF_NOBODY)
     }
 
     /// The form of a password that nobody has: as frequent among numbers as it is among accounts,
@@ -358,8 +380,10 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
         }
         let Some(name) = &account.name_at_servers else { return Some(account) };
         let credential = known.get(name.as_bytes());
+        let credential = credential.filter(|it| **it != Credential::AtServers);
         if credential.is_none() {
-            let reason = format!("backend_username: there is no account '{name}'");
+            let reason =
+                format!("backend_username: there is no account '{name}' with a password here");
             faults.push(fault(index, "attributes", reason));
         }
         credential.map(|credential| account.with_servers(credential))

@@ -1,12 +1,12 @@
 //! Connections to servers as an account of Tidegate's own, to ask them one thing after the other.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use client::{Client, Packets};
 use engine::backend::{BackendLogin, Keys, LoginStep, ServerTls};
@@ -19,6 +19,7 @@ use io::Addr;
 use keeper::Endpoint;
 use tls::ServerSeen;
 use wire::Caps;
+use wire::command::code;
 use wire::frame::Packet;
 use wire::text_result::TextResult;
 use worker::ServerAddresses;
@@ -41,12 +42,56 @@ pub(crate) struct Connections {
     account: Option<Arc<Account>>,
     /// How long an answer may take.
     patience: Duration,
+    /// How long all answers together may take, and how long they may be.
+    bounds: Option<(Instant, u64)>,
     open: BTreeMap<Endpoint, Client<Box<dyn Stream>>>,
 }
 
 trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
+
+/// A stream that is heard until then, and so many bytes of it.
+struct Bounded {
+    stream: Box<dyn Stream>,
+    until: Instant,
+    left: u64,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let error = |what: &str| Err(std::io::Error::new(ErrorKind::TimedOut, what));
+        if Instant::now() >= self.until {
+            return error("its answers take too long");
+        }
+        let count = self.stream.read(into)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => return error("its answers are too long"),
+        }
+        Ok(count)
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl Drop for Connections {
+    /// Says goodbye, so that servers note nothing of it.
+    fn drop(&mut self) {
+        for client in self.open.values_mut() {
+            // whoever is gone needs none
+            let _ = client.packets.command(code::QUIT, b"");
+        }
+    }
+}
 
 impl Connections {
     /// None yet. An answer may take so long, and a connection more.
@@ -72,14 +117,36 @@ impl Connections {
             purpose,
             account,
             patience: limit + CONNECT,
+            bounds: None,
             open: BTreeMap::new(),
         }
+    }
+
+    /// The same where all answers of a server together take no longer than that from now on, and
+    /// have no more bytes.
+    pub(crate) fn bounded(mut self, limit: Duration, bytes_max: u64) -> Self {
+        self.bounds = Some((Instant::now() + limit, bytes_max));
+        self
+    }
+
+    /// The address that we have for a server.
+    pub(crate) fn own_address(&self, server: &Endpoint) -> Option<IpAddr> {
+        let Some(Addr::Tcp(addr)) = self.address(server) else { return None };
+        // nothing is sent: the system chooses where it would be sent from
+        let any: IpAddr = if addr.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect(addr).ok()?;
+        Some(socket.local_addr().ok()?.ip())
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account or its password is not valid")?;
         let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
+        let stream: Box<dyn Stream> = match self.bounds {
+            Some((until, left)) => Box::new(Bounded { stream, until, left }),
+            None => stream,
+        };
         let is_local = matches!(addr, Addr::Unix(_));
         let name = account.name.clone();
         let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use engine::config_fault::ConfigFault;
@@ -18,7 +18,7 @@ use engine::topology::Status;
 use engine::users::{Credential, ReadPasswords};
 use failover::Servers;
 use keeper::Endpoint;
-use wire::text_result::TextResult;
+use wire::text_result::{TextResult, TextRow};
 
 use crate::config::hex;
 use crate::connections::{Connections, Names};
@@ -27,69 +27,110 @@ use crate::publisher::Publisher;
 /// How often it is looked whether a reading is due.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// How long an answer of a server may take.
+/// How long a server may take for all that it is asked, and how much it may say.
 const LIMIT: Duration = Duration::from_secs(5);
+const BYTES_MAX: u64 = 64 << 20;
 
 /// Accounts whose passwords are read, by the hostgroup whose servers have them.
 type Marked = BTreeMap<HostgroupId, BTreeSet<Box<str>>>;
 
-/// Reads passwords on a thread of its own for as long as the process runs.
+/// Reads passwords for as long as the process runs, those of each hostgroup on a thread of its own:
+/// a server that takes its time delays no other hostgroup.
 pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
-    let mut follower =
-        Follower { publisher, names: Names::default(), read: None, told: BTreeMap::new() };
+    let told = Arc::default();
     let look = move || {
+        let mut readings = BTreeMap::<HostgroupId, Reading>::new();
         loop {
             thread::sleep(EVERY);
-            if catch_unwind(AssertUnwindSafe(|| follower.look())).is_err() {
-                tracing::error!("passwords were not read on servers: a panic");
+            let snapshot = publisher.current();
+            let pause = Duration::from_millis(snapshot.vars.monitor_passwords_interval_ms);
+            let marked = marked(&snapshot);
+            readings.retain(|hostgroup, _| marked.contains_key(hostgroup));
+            for (hostgroup, users) in marked {
+                let last = readings.get(&hostgroup);
+                if last.is_some_and(|last| last.is_enough(pause, &users)) {
+                    continue;
+                }
+                let reader = Reader { publisher: publisher.clone(), told: Arc::clone(&told) };
+                readings.insert(hostgroup, Reading::begin(reader, hostgroup, users));
             }
         }
     };
     thread::Builder::new().name("passwords".to_owned()).spawn(look).map(drop)
 }
 
-struct Follower {
-    publisher: Arc<Publisher>,
-    names: Names,
-    /// When it was read last, and of which accounts.
-    read: Option<(Instant, Marked)>,
-    /// What was told last of an account or a server.
-    told: BTreeMap<String, String>,
+/// The last reading of a hostgroup.
+struct Reading {
+    began: Instant,
+    of: BTreeSet<Box<str>>,
+    /// Nothing, where it could not be begun.
+    thread: Option<JoinHandle<()>>,
 }
 
-impl Follower {
-    fn look(&mut self) {
+impl Reading {
+    fn begin(reader: Reader, hostgroup: HostgroupId, users: BTreeSet<Box<str>>) -> Self {
+        let of = users.clone();
+        let read = move || {
+            if catch_unwind(AssertUnwindSafe(|| reader.read(hostgroup, &users))).is_err() {
+                tracing::error!(%hostgroup, "passwords were not read on servers: a panic");
+            }
+        };
+        let thread = thread::Builder::new().name("passwords".to_owned()).spawn(read);
+        let thread = thread.inspect_err(|error| {
+            tracing::error!(%hostgroup, "passwords were not read on servers: {error}");
+        });
+        Self { began: Instant::now(), of, thread: thread.ok() }
+    }
+
+    /// Whether no other one is due, or this one goes on.
+    fn is_enough(&self, pause: Duration, users: &BTreeSet<Box<str>>) -> bool {
+        let goes_on = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        goes_on || self.began.elapsed() < pause && self.of == *users
+    }
+}
+
+struct Reader {
+    publisher: Arc<Publisher>,
+    /// What was told last of an account or a server.
+    told: Arc<Mutex<BTreeMap<String, String>>>,
+}
+
+impl Reader {
+    fn read(&self, hostgroup: HostgroupId, users: &BTreeSet<Box<str>>) {
         let (snapshot, addresses, _) = self.publisher.addresses();
-        let marked = marked(&snapshot);
-        let pause = Duration::from_millis(snapshot.vars.monitor_passwords_interval_ms);
-        let is_read = |(at, of): &(Instant, Marked)| at.elapsed() < pause && *of == marked;
-        if marked.is_empty() || self.read.as_ref().is_some_and(is_read) {
-            return;
-        }
         let vars = &snapshot.vars;
         let account = ("tidegate_passwords", &*vars.monitor_username, &*vars.monitor_password);
         let connectors = self.publisher.certificates().connectors();
         let known = (snapshot.clone(), addresses);
-        let names = self.names.clone();
-        let mut servers = Connections::new(known, connectors, names, account, LIMIT);
-        let mut passwords = ReadPasswords::new();
-        for (hostgroup, users) in &marked {
-            let found = self.ask_one(&snapshot, *hostgroup, users, &mut servers);
-            for user in users {
-                let last = || snapshot.users.read_passwords().get(user).cloned();
-                let credential = match &found {
-                    Some((server, answer)) => Some(self.judge(user, server, answer)),
-                    None => last(),
-                };
-                passwords.extend(credential.map(|credential| (user.clone(), credential)));
-            }
-        }
-        self.read = Some((Instant::now(), marked));
-        if passwords == *snapshot.users.read_passwords() {
+        let mut servers = Connections::new(known, connectors, Names::default(), account, LIMIT)
+            .bounded(LIMIT, BYTES_MAX);
+        let Some((server, answer)) = self.ask_one(&snapshot, hostgroup, users, &mut servers) else {
+            return;
+        };
+        let rows = by_user(&answer);
+        let judged = |user: &Box<str>| (user.clone(), self.judge(user, &server, &rows));
+        let found: ReadPasswords = users.iter().map(judged).collect();
+        self.publish(&found);
+    }
+
+    /// Brings into force what was read, beside what was read of others.
+    fn publish(&self, found: &ReadPasswords) {
+        let after = |before: &Snapshot| {
+            let is_marked = |name: &str| {
+                let account = before.users.iter().find(|account| *account.name == *name);
+                account.is_some_and(|account| account.is_read)
+            };
+            let mut passwords = before.users.read_passwords().clone();
+            passwords.retain(|name, _| is_marked(name));
+            passwords.extend(found.iter().map(|(name, it)| (name.clone(), it.clone())));
+            passwords
+        };
+        let current = self.publisher.current();
+        if after(&current) == *current.users.read_passwords() {
             return;
         }
         let refuse = |fault: ConfigFault| vec![fault];
-        let change = |before: &Snapshot| before.with_passwords(passwords);
+        let change = |before: &Snapshot| before.with_passwords(after(before));
         match self.publisher.change(change, refuse) {
             Ok(published) => published.unanswered.iter().for_each(|worker| {
                 tracing::info!(worker, "has not taken over yet which passwords were read");
@@ -100,7 +141,7 @@ impl Follower {
 
     /// What the first server of a hostgroup that answers has of these accounts.
     fn ask_one(
-        &mut self,
+        &self,
         snapshot: &Snapshot,
         hostgroup: HostgroupId,
         users: &BTreeSet<Box<str>>,
@@ -112,7 +153,7 @@ impl Follower {
         for server in placed.map(|placed| Endpoint::of(&placed.row)) {
             match ask(servers, &server, users) {
                 Ok(answer) => {
-                    self.told.remove(&server.to_string());
+                    self.told().remove(&server.to_string());
                     return Some((server, answer));
                 }
                 Err(why) => {
@@ -124,9 +165,9 @@ impl Follower {
         None
     }
 
-    /// What an answer says of an account.
-    fn judge(&mut self, user: &str, server: &Endpoint, answer: &TextResult) -> Credential {
-        let (credential, told) = match credential(user, answer) {
+    /// What a server's rows say of an account.
+    fn judge(&self, user: &str, server: &Endpoint, rows: &Rows) -> Credential {
+        let (credential, told) = match credential(user, rows) {
             Ok(credential) => (credential, format!("its password is read on {server}")),
             Err(why) => {
                 let told = format!("nobody can log in with it, by {server}: {}", Printable(&why));
@@ -137,11 +178,16 @@ impl Follower {
         credential
     }
 
+    fn told(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells something, once.
-    fn tell(&mut self, of: String, what: String) {
-        if self.told.get(&of) != Some(&what) {
+    fn tell(&self, of: String, what: String) {
+        let mut told = self.told();
+        if told.get(&of) != Some(&what) {
             tracing::info!("{of}: {what}");
-            self.told.insert(of, what);
+            told.insert(of, what);
         }
     }
 }
@@ -155,7 +201,7 @@ fn marked(snapshot: &Snapshot) -> Marked {
 }
 
 /// Asks a server what it has of accounts by which it might know us: name, host, plugin, hash, and
-/// whether it is locked.
+/// why it lets nobody in by that alone.
 fn ask(
     servers: &mut Connections,
     server: &Endpoint,
@@ -163,38 +209,60 @@ fn ask(
 ) -> Result<TextResult, String> {
     let version = servers.ask(server, "SELECT VERSION()")?;
     let is_mariadb = version.value(0).is_some_and(|version| version.contains("MariaDB"));
-    let rows = if is_mariadb { OF_MARIADB } else { OF_MYSQL };
+    let (rows, bits) = if is_mariadb { (OF_MARIADB, "NULL") } else { (OF_MYSQL, BITS) };
+    let mut hosts = vec!["SUBSTRING_INDEX(USER(), '@', -1)".to_owned()];
+    // a server that looks names up knows us by either
+    hosts.extend(servers.own_address(server).map(|ip| format!("'{ip}'")));
+    let for_us = hosts.iter().map(|host| FOR_US.replace("{host}", host).replace("{bits}", bits));
+    let for_us = for_us.collect::<Vec<_>>().join(" OR ");
     let names: Vec<_> = users.iter().map(|user| format!("x'{}'", hex(user.as_bytes()))).collect();
     let names = names.join(", ");
-    servers.ask(server, &format!("{rows} WHERE CAST(User AS BINARY) IN ({names}) AND ({FOR_US})"))
+    servers.ask(server, &format!("{rows} WHERE CAST(User AS BINARY) IN ({names}) AND ({for_us})"))
 }
 
-const OF_MYSQL: &str = "SELECT User, Host, plugin, authentication_string, account_locked = 'Y' \
-    FROM mysql.user";
+const OF_MYSQL: &str = "SELECT User, Host, plugin, authentication_string, \
+    CASE WHEN account_locked = 'Y' THEN 'it is locked' \
+    WHEN JSON_CONTAINS_PATH(COALESCE(User_attributes, '{}'), 'one', \
+    '$.Multi_factor_authentication') THEN 'it asks for more than a password' END FROM mysql.user";
 
 /// Since 10.4.
 const OF_MARIADB: &str = "SELECT User, Host, JSON_VALUE(Priv, '$.plugin'), \
     JSON_VALUE(Priv, '$.authentication_string'), \
-    COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('1', 'true') FROM mysql.global_priv";
+    CASE WHEN JSON_VALUE(Priv, '$.account_locked') IN ('1', 'true') THEN 'it is locked' END \
+    FROM mysql.global_priv";
 
-/// Whether an account's host stands for ours, as the server sees it: by a name or address, a
-/// pattern, or a network with its mask or its number of bits.
-const FOR_US: &str = "Host = '' OR LOWER(SUBSTRING_INDEX(USER(), '@', -1)) LIKE LOWER(Host) \
-    OR Host LIKE '%/%' AND INET_ATON(SUBSTRING_INDEX(USER(), '@', -1)) \
-    & IF(Host LIKE '%/%.%', INET_ATON(SUBSTRING_INDEX(Host, '/', -1)), \
-    4294967296 - (1 << 32 - SUBSTRING_INDEX(Host, '/', -1))) \
+/// Whether an account's host stands for ours: by a name or address, a pattern, or a network.
+const FOR_US: &str = "Host = '' OR LOWER({host}) LIKE LOWER(Host) \
+    OR Host LIKE '%/%' AND INET_ATON({host}) \
+    & IF(Host LIKE '%/%.%', INET_ATON(SUBSTRING_INDEX(Host, '/', -1)), {bits}) \
     = INET_ATON(SUBSTRING_INDEX(Host, '/', 1))";
 
-/// What a server stores for an account, as which it would know us by this name.
-fn credential(user: &str, answer: &TextResult) -> Result<Credential, String> {
-    let text =
-        |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let own = answer.rows.iter().filter(|row| text(row, 0) == user);
-    let row = own.max_by_key(|row| rank(&text(row, 1))).ok_or("it has no such account for us")?;
-    if text(row, 4) == "1" {
-        return Err("it is locked".to_owned());
+/// The mask of a network with its number of bits, which MariaDB does not know.
+const BITS: &str = "4294967296 - (1 << 32 - SUBSTRING_INDEX(Host, '/', -1))";
+
+/// A server's rows by the names of accounts.
+type Rows<'a> = BTreeMap<&'a str, Vec<&'a TextRow>>;
+
+fn by_user(answer: &TextResult) -> Rows<'_> {
+    let mut rows = Rows::new();
+    for row in &answer.rows {
+        rows.entry(text(row, 0)).or_default().push(row);
     }
-    Credential::read(&text(row, 2), text(row, 3).as_bytes())
+    rows
+}
+
+fn text(row: &TextRow, column: usize) -> &str {
+    row.get(column).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// What a server stores for an account, as which it would know us by this name.
+fn credential(user: &str, rows: &Rows) -> Result<Credential, String> {
+    let own = rows.get(user).map(Vec::as_slice).unwrap_or_default().iter();
+    let row = own.max_by_key(|row| rank(text(row, 1))).ok_or("it has no such account for us")?;
+    match text(row, 4) {
+        "" => Credential::read(text(row, 2), text(row, 3).as_bytes()),
+        why => Err(why.to_owned()),
+    }
 }
 
 /// Servers take the account whose host says most: a name or address before a network, that before

@@ -54,11 +54,15 @@ fn ed25519_of_a_mariadb_is_spoken_and_what_is_not_is_named() {
             "CREATE USER ed IDENTIFIED VIA ed25519 USING PASSWORD('ed')",
             "CREATE USER other IDENTIFIED VIA ed25519 USING PASSWORD('nobody knows')",
             "CREATE USER pam IDENTIFIED VIA pam",
-            "GRANT SELECT ON test.* TO ed, other, pam",
+            "CREATE USER two IDENTIFIED VIA ed25519 USING PASSWORD('another') \
+             OR mysql_native_password USING PASSWORD('two')",
+            "GRANT SELECT ON test.* TO ed, other, pam, two",
         ],
     );
-    let proxy = proxy(&cluster, false, &["ed", "other", "pam"]);
+    let proxy = proxy(&cluster, false, &["ed", "other", "pam", "two"]);
     assert_eq!(who(&proxy, "ed"), Ok("ed@%".to_owned()));
+    // the server asks by one plugin after the other
+    assert_eq!(who(&proxy, "two"), Ok("two@%".to_owned()));
     let told = who(&proxy, "other").expect_err("the password is another one");
     assert!(told.contains("1045 (28000): Access denied for user 'other'"), "{told}");
     let told = who(&proxy, "pam").expect_err("nobody can be asked for what PAM asks");

@@ -105,10 +105,6 @@ impl BackendLogin {
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
-        // another one would have everything computed anew, as often as a server likes
-        if std::mem::replace(&mut self.has_switched, true) {
-            return failed(LastFault::Protocol);
-        }
         let plugin = Plugin::from_name(switch.plugin);
         let scramble = switch.scramble().unwrap_or(scramble);
         if plugin == Plugin::Other {

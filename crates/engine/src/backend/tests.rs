@@ -214,25 +214,25 @@ fn plugins_of_mariadb_get_signatures_of_their_longer_challenge() {
     let (step, told) = scene.hears(|out, seq| frame::write_packet(out, seq, salt));
     let is_named = matches!(step, LoginStep::Failed { fault: LastFault::Plugin, said: Some(_) });
     assert!(is_named && told.is_empty(), "{step:?}");
-    // one that asks again and again
+    // several plugins are tried in turn, and not for ever
     for plugin in [&b"parsec"[..], b"client_ed25519", b"sha256_password", NATIVE] {
+        let salt = Some(b"P\0eighteen bytes 567").filter(|_| plugin == b"parsec");
         let mut scene = Scene::new(account(b"pear"), true);
         scene.greet(NATIVE, everything());
         let again = AuthSwitch { plugin, data: &[7; 32] };
-        let first = scene.hears(|out, seq| write_auth_switch(out, seq, &again)).0;
-        assert_eq!(first, LoginStep::Wait);
-        if plugin == b"parsec" {
-            let salt = b"P\0eighteen bytes 567";
-            scene.hears(|out, seq| frame::write_packet(out, seq, salt));
-        }
-        let second = scene.hears(|out, seq| write_auth_switch(out, seq, &again));
-        assert_eq!(second, (PROTOCOL, Vec::new()));
+        let ask = |out: &mut Vec<u8>, seq: &mut u8| write_auth_switch(out, seq, &again);
+        let mut one = || {
+            let step = scene.hears(ask).0;
+            salt.map_or(step, |salt| scene.hears(|out, seq| frame::write_packet(out, seq, salt)).0)
+        };
+        let heard = (0..20).take_while(|_| one() == LoginStep::Wait).count();
+        assert!((3..12).contains(&heard), "{heard} times");
     }
     let mut scene = Scene::new(account(b"pear"), true);
     scene.greet(SHA2, everything());
     let full = |out: &mut Vec<u8>, seq: &mut u8| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]);
     let heard = (0..20).take_while(|_| scene.hears(full).0 == LoginStep::Wait).count();
-    assert!(heard < 8, "{heard} times");
+    assert!(heard < 12, "{heard} times");
     for plugin in [&b"parsec"[..], b"client_ed25519"] {
         let mut scene = Scene::new(account(b"pear"), false);
         scene.greet(NATIVE, everything());

@@ -1,6 +1,7 @@
 //! What is stored of a password, and in what form.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use wire::auth::{Plugin, native};
 
@@ -97,6 +98,9 @@ impl Credential {
         match Plugin::from_name(plugin.as_bytes()) {
             Plugin::NativePassword | Plugin::CachingSha2 if stored.is_empty() => Ok(Self::Empty),
             Plugin::NativePassword | Plugin::CachingSha2 => match Self::parse(stored)? {
+                Self::CachingSha2(stored) if rounds(&stored) > Some(ROUNDS_MAX) => {
+                    Err(format!("its hash has more than {ROUNDS_MAX},000 rounds"))
+                }
                 hash @ (Self::Native(_) | Self::CachingSha2(_)) => Ok(hash),
                 _ => Err(format!("what {plugin} has of it is no hash")),
             },
@@ -108,6 +112,19 @@ impl Credential {
     pub fn is_empty(&self) -> bool {
         *self == Self::Empty
     }
+}
+
+/// Where a hash of `caching_sha2_password` has its rounds.
+pub(super) const ROUNDS: Range<usize> = 3..6;
+
+/// Thousands of rounds that a hash may have which a server says: each takes a worker a third of a
+/// millisecond, at every try of a client.
+const ROUNDS_MAX: u32 = 20;
+
+/// The thousands of rounds of a hash of `caching_sha2_password`.
+pub(super) fn rounds(stored: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(stored.get(ROUNDS)?).ok()?;
+    u32::from_str_radix(digits, 16).ok()
 }
 
 fn unhex(hex: &[u8]) -> [u8; 20] {

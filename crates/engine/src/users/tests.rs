@@ -58,7 +58,7 @@ fn servers_may_know_an_account_by_another_name_and_its_password() {
     let plain = users.recompile(&[row("a", b"of a"), of_servers]).map_err(|it| it.len()).unwrap();
     assert!(plain.has_changed(account), "connections of the other name serve nobody else");
     for (to, why) in [
-        ("\"nobody\"", "backend_username: there is no account 'nobody'"),
+        ("\"nobody\"", "backend_username: there is no account 'nobody' with a password here"),
         ("\"\"", "backend_username is no name"),
         ("1", "backend_username is no name"),
     ] {

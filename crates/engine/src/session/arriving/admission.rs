@@ -13,6 +13,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
+use crate::report::LogEvent;
 use crate::server_error::Meaning;
 use crate::session::arriving::login::{Expect, Login};
 use crate::session::command::variable_texts::VariableTexts;
@@ -45,8 +46,16 @@ impl Proxy {
         account.is_some_and(|account| self.lacks_of(id, account).is_none())
     }
 
+    /// The log has why a client is refused that is told no more than one with a wrong password.
+    pub(crate) fn report_insecure(&mut self, id: SessionId, login: &Login) {
+        self.stats.denied_without_tls += 1;
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let error = error::insecure(&login.user, &session.client.addr, true, "SSL is required");
+        self.report_refusal(id, &error);
+    }
+
     /// The password is right, but not the way by which it came.
-    pub(crate) fn deny_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
+    fn deny_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
         self.stats.denied_without_tls += 1;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (user, client) = (&login.user, &session.client.addr);
@@ -99,13 +108,10 @@ impl Proxy {
         // a change of user is told nothing of it
         let is_first = self.sessions.get(id).is_some_and(|session| !session.client.logged_in);
         let info = self.proof_of_certificate(id, &login).filter(|_| is_first);
-        if !self.has_place(id) {
-            self.stats.denied_max_connections += 1;
-            return self.refuse(id, login.seq, error::too_many_connections());
-        }
-        if let Err(current) = account.admit() {
-            self.stats.denied_max_user_connections += 1;
-            let error = error::too_many_user_connections(&account.name, current);
+        // nobody whose password no server has seen takes the place of others
+        let is_unproved = account.unproved != 0;
+        let place = if is_unproved { Ok(()) } else { self.take_place(id, &account) };
+        if let Err(error) = place {
             return self.refuse(id, login.seq, error);
         }
         // it is counted: its session has to give the place back
@@ -118,7 +124,6 @@ impl Proxy {
             let end = End::Client(id);
             self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
         }
-        let is_unproved = account.unproved != 0;
         if !is_unproved {
             self.note_login(id, false);
         }
@@ -155,19 +160,43 @@ impl Proxy {
         self.begin_by_default(id) || !self.has_to_meet(hostgroup)
     }
 
-    /// A server has let a session in with the password that its client showed, if none had before.
-    pub(crate) fn prove(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Some(account) = session.account.as_ref().filter(|it| it.unproved != 0) else { return };
+    /// A session that logs in, and its account, have one client more.
+    fn take_place(&mut self, id: SessionId, account: &Account) -> Result<(), SqlError> {
+        if !self.has_place(id) {
+            self.stats.denied_max_connections += 1;
+            return Err(error::too_many_connections());
+        }
+        account.admit().map_err(|current| {
+            self.stats.denied_max_user_connections += 1;
+            error::too_many_user_connections(&account.name, current)
+        })
+    }
+
+    /// A server has let a session in with the password that its client showed, if none had before:
+    /// it is judged once more as if that had been known at once.
+    pub(crate) fn prove(&mut self, id: SessionId, lane_id: LaneId) -> Result<(), SqlError> {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Ok(())) };
+        let Some(account) = session.account.as_ref().filter(|it| it.unproved != 0) else {
+            return Ok(());
+        };
         let proved = Arc::new(account.proved());
-        session.account = Some(proved.clone());
+        let name = proved.name.as_bytes();
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.account = proved.clone();
         }
-        for (who, limits) in self.guessers(id, proved.name.as_bytes()).into_iter().flatten() {
+        let now = self.snapshot.users.find(name);
+        if now.is_none_or(|now| !now.asks_as(&proved)) {
+            return Err(error::access_denied(name, &session.client.addr, true));
+        }
+        for (who, limits) in self.guessers(id, name).into_iter().flatten() {
             self.offer.guesses.give_back(who, limits);
         }
         self.note_login(id, false);
+        self.take_place(id, &proved)?;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.account = Some(proved);
+        }
+        Ok(())
     }
 
     /// Whether no server has seen yet what a session's client showed for a password.
@@ -179,11 +208,20 @@ impl Proxy {
     /// No server has let a session in: it is refused as by a server.
     pub(crate) fn refuse_unproved(&mut self, id: SessionId, said: &SqlError) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let name = session.account.as_ref().map(|account| account.name.clone());
-        let wrong = Meaning::of(said.code).is(Meaning::WRONG_PASSWORD);
-        let error = match name.filter(|_| wrong) {
-            Some(name) => error::access_denied(name.as_bytes(), &session.client.addr, true),
-            None => said.clone(),
+        let (connection, address) = (session.client.connection, session.client.addr.clone());
+        let Some(account) = session.account.clone() else { return self.impossible(()) };
+        let meaning = Meaning::of(said.code);
+        let wrong = meaning.is(Meaning::WRONG_PASSWORD);
+        let error = match wrong {
+            true => error::access_denied(account.name.as_bytes(), &address, true),
+            // of an account that it knows, a server says as much to anybody
+            false if meaning.is(Meaning::OF_SESSION.and(Meaning::OF_ACCOUNT)) => said.clone(),
+            // whoever has proved nothing is told nothing of servers: the log has it
+            false => {
+                let (hostgroup, error) = (account.default_hostgroup, said.clone());
+                self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
+                error::unproved()
+            }
         };
         self.stats.denied_password += u64::from(wrong);
         self.note_login(id, wrong);

@@ -131,7 +131,7 @@ impl Proxy {
         self.close_session(id, None);
     }
 
-    fn report_refusal(&mut self, id: SessionId, error: &SqlError) {
+    pub(super) fn report_refusal(&mut self, id: SessionId, error: &SqlError) {
         if let Some(session) = self.sessions.get(id) {
             let (connection, client) = (session.client.connection, session.client.addr.to_string());
             let error = error.clone();
@@ -277,9 +277,6 @@ impl Proxy {
         login.with_password |= says_something(packet.payload);
         match login.expect {
             Expect::Response => self.judge(id, login, packet.payload),
-            Expect::Password if !secure && login.is_for_servers() => {
-                self.deny_insecure(id, &login, "SSL is required");
-            }
             Expect::Password if PublicKeyRequest::is(packet.payload) => {
                 let pem = self.offer.key.public_pem();
                 let seq = &mut login.seq;
@@ -290,6 +287,11 @@ impl Proxy {
             Expect::Password if secure => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
                 self.judge_first(id, login, Shown::Password(clear.into()));
+            }
+            // only here, so that a name is not told from others by what is asked before
+            Expect::Encrypted if login.is_for_servers() => {
+                self.report_insecure(id, &login);
+                self.deny(id, &login);
             }
             Expect::Encrypted => {
                 self.judge_first(id, login, Shown::Encrypted(packet.payload.into()));

@@ -190,7 +190,10 @@ impl Proxy {
         };
         let worth = match (shown, &clear) {
             (Shown::Response(response), _) => worth_of_response(&login, form, response),
-            (_, clear) => worth_of_clear(&login, form, clear.as_deref().unwrap_or_default()),
+            (_, clear) => {
+                let nobodys = self.snapshot.users.hash_of_nobody();
+                worth_of_clear(&login, form, clear.as_deref().unwrap_or_default(), nobodys)
+            }
         };
         match worth {
             Worth::Right => {
@@ -264,14 +267,14 @@ fn proves_native(account: &Account, login: &Login, response: &[u8]) -> bool {
 }
 
 /// What a password is worth that was shown as it is.
-fn worth_of_clear(login: &Login, form: Form, clear: &[u8]) -> Worth {
+fn worth_of_clear(login: &Login, form: Form, clear: &[u8], nobodys: &[u8]) -> Worth {
     if clear.len() > PASSWORD_BYTES_MAX {
         return Worth::Wrong;
     }
     let Some(account) = &login.account else {
         if form == Form::CachingSha2 {
             // takes the time that it takes where there is an account
-            sha2::verify_stored(clear, NOBODYS);
+            sha2::verify_stored(clear, nobodys);
         }
         return Worth::Wrong;
     };
@@ -297,7 +300,3 @@ fn clear_of(account: &Account) -> Option<&[u8]> {
         _ => None,
     }
 }
-
-/// A hash like those that are stored, of no password.
-const NOBODYS: &[u8; 70] =
-    b"$A$005$nobody has this saltnobody has this hash, whatever it shows....";

@@ -33,7 +33,9 @@ impl Proxy {
     /// The schema exists: the login is complete.
     pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
         const SEEN: usize = 256;
-        self.prove(id, lane_id);
+        if let Err(error) = self.prove(id, lane_id) {
+            return self.refuse_login(id, error);
+        }
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if let Some(schema) = session.want.schema.clone().filter(|_| self.asks_for_schema(id)) {
             if let Some(lane) = self.lanes.get_mut(lane_id) {
@@ -50,7 +52,9 @@ impl Proxy {
 
     /// The schema does not exist: the login fails as it would on the server itself.
     pub(crate) fn schema_missing(&mut self, id: SessionId, lane_id: LaneId, payload: &[u8]) {
-        self.prove(id, lane_id);
+        if let Err(error) = self.prove(id, lane_id) {
+            return self.refuse_login(id, error);
+        }
         if !self.asks_for_schema(id) {
             return self.login_unchecked(id);
         }

@@ -195,6 +195,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(account) = session.account.take()
             && !session.is_mirror()
+            && account.unproved == 0
         {
             account.leave();
         }

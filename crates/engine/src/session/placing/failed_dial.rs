@@ -39,7 +39,10 @@ impl Proxy {
             .unwrap_or_else(|| error::cannot_connect(&server.to_string(), &fault.to_string()));
         let text = error.message.as_bytes();
         self.note_server_error(id, (&server, &lane.account), error.code, text);
-        let refused = said.as_ref().filter(|said| is_about_session(said, &lane));
+        let refused = match is_of_stranger(&lane) {
+            true => Some(&error),
+            false => said.as_ref().filter(|said| is_about_session(said, &lane)),
+        };
         if refused.is_none() {
             self.stats.lanes_failed += 1;
             if let Some(counters) = self.server_stats.of(server.index) {
@@ -195,13 +198,19 @@ impl Proxy {
     }
 }
 
+/// Whether a server that spoke was shown what nobody has proved: whatever comes of that says
+/// something of whoever logs in, and nothing of the server.
+fn is_of_stranger(lane: &Lane) -> bool {
+    let has_spoken = lane.login.as_ref().is_none_or(|login| login.has_heard());
+    lane.account.unproved != 0 && has_spoken
+}
+
 /// Whether a server refuses what the session asks for, or the address that it was told of. MariaDB
 /// says so by the same number where it is the proxy from which it takes no header.
 fn is_about_session(said: &SqlError, lane: &Lane) -> bool {
     let meaning = Meaning::of(said.code);
-    let is_unproved = lane.account.unproved != 0 && meaning.is(Meaning::OF_ACCOUNT);
     let is_told = lane.presented.is_some() && !said.message.starts_with("Proxy header");
-    is_unproved || meaning.is(Meaning::OF_SESSION) || is_told && meaning.is(Meaning::OF_ADDRESS)
+    meaning.is(Meaning::OF_SESSION) || is_told && meaning.is(Meaning::OF_ADDRESS)
 }
 
 /// How long it takes from a failed attempt to connect to the next one, after so many: where the
