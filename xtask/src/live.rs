@@ -28,6 +28,7 @@ const MEASURING: &[&str] = &[
     "metrics",
     "resources",
     "servers_lost",
+    "tls_storms",
     "workers",
 ];
 /// Files that take longest: with one of them at the end, half the machine would wait for it.

@@ -196,12 +196,10 @@ fn what_no_server_has_proved_is_right_for_nothing() {
         "use_ssl = 1",
     ] {
         let load = "LOAD MYSQL USERS TO RUNTIME";
-        let set = format!(
-            "UPDATE mysql_users SET password = '', frontend = 1, use_ssl = 0, \
-             attributes = '{{\"password_from\": \"login\"}}', max_connections = 1 \
-             WHERE username = 'lent'"
-        );
-        for statement in [&set, load] {
+        let set = "UPDATE mysql_users SET password = '', frontend = 1, use_ssl = 0, \
+            attributes = '{\"password_from\": \"login\"}', max_connections = 1 \
+            WHERE username = 'lent'";
+        for statement in [set, load] {
             admin.query_drop(statement).expect(statement);
         }
         assert_eq!(who_is(&proxy, "one"), Ok("lent@%".to_owned()));
