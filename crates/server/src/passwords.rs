@@ -43,7 +43,7 @@ pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
         loop {
             thread::sleep(EVERY);
             let snapshot = publisher.current();
-            let pause = Duration::from_millis(snapshot.vars.monitor_passwords_interval_ms);
+            let pause = Duration::from_millis(snapshot.vars.monitor_accounts_interval_ms);
             let marked = marked(&snapshot);
             readings.retain(|hostgroup, _| marked.contains_key(hostgroup));
             for (hostgroup, users) in marked {

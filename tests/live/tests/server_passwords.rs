@@ -18,7 +18,7 @@ fn proxy(cluster: &Cluster, password_from: &str) -> Proxy {
         "\n[[mysql_users]]\nusername = \"lent\"\ndefault_hostgroup = 0\n\
          attributes = '{{\"password_from\": \"{password_from}\"}}'\n"
     );
-    let variables = "monitor_passwords_interval = 200\nmonitor_username = \"reader\"\n\
+    let variables = "monitor_accounts_interval = 200\nmonitor_username = \"reader\"\n\
                      monitor_password = \"reader\"\n\
                      failed_connections_threshold = 5\nfailed_connection_delay = 200\n";
     Proxy::start(|interfaces| {

@@ -94,7 +94,7 @@ pub(super) const ROWS: &[Variable] = &[
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
     mysql(
-        "monitor_passwords_interval",
+        "monitor_accounts_interval",
         int(100, 604_800_000),
         "10000",
         "Pause between readings of the passwords that accounts leave to servers.",

@@ -21,7 +21,7 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
-    ("mysql-monitor_passwords_interval", "ours: ProxySQL stores every password"),
+    ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
     ("mysql-failed_connection_delay", "ours: wrong passwords take time"),
     ("mysql-failed_connections_threshold", "ours: see failed_connection_delay"),
     ("mysql-ssl_ca", "ours, named as in MySQL's servers: TLS towards clients"),

@@ -269,7 +269,7 @@ vars! {
     /// Age up to which results of checks are kept.
     monitor_history_ms: u64 = "mysql-monitor_history",
     /// Pause between readings of passwords on servers.
-    monitor_passwords_interval_ms: u64 = "mysql-monitor_passwords_interval",
+    monitor_accounts_interval_ms: u64 = "mysql-monitor_accounts_interval",
     /// Pause between connect checks.
     monitor_connect_interval_ms: u64 = "mysql-monitor_connect_interval",
     /// Time that one may take.
