@@ -108,8 +108,8 @@ impl Reader {
             return;
         };
         let rows = by_user(&answer);
-        let judged = |user: &Box<str>| (user.clone(), self.judge(user, &server, &rows));
-        let found: ReadPasswords = users.iter().map(judged).collect();
+        let judged = |user: &str| (user.into(), self.judge(user, &server, &rows));
+        let found: ReadPasswords = users.iter().map(|user| judged(user)).collect();
         self.publish(&found);
     }
 
