@@ -42,8 +42,8 @@ pub(crate) struct Connections {
     account: Option<Arc<Account>>,
     /// How long an answer may take.
     patience: Duration,
-    /// How long all answers together may take, and how long they may be.
-    bounds: Option<(Instant, u64)>,
+    /// How long all answers of a server together may take, and how long they may be.
+    bounds: Option<(Duration, u64)>,
     open: BTreeMap<Endpoint, Client<Box<dyn Stream>>>,
 }
 
@@ -122,10 +122,11 @@ impl Connections {
         }
     }
 
-    /// The same where all answers of a server together take no longer than that from now on, and
-    /// have no more bytes.
+    /// The same where all answers of a server together take no longer than that, and have no more
+    /// bytes.
     pub(crate) fn bounded(mut self, limit: Duration, bytes_max: u64) -> Self {
-        self.bounds = Some((Instant::now() + limit, bytes_max));
+        self.bounds = Some((limit, bytes_max));
+        self.patience = limit;
         self
     }
 
@@ -144,7 +145,9 @@ impl Connections {
         let account = self.account.clone().ok_or("the account or its password is not valid")?;
         let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
         let stream: Box<dyn Stream> = match self.bounds {
-            Some((until, left)) => Box::new(Bounded { stream, until, left }),
+            Some((limit, left)) => {
+                Box::new(Bounded { stream, until: Instant::now() + limit, left })
+            }
             None => stream,
         };
         let is_local = matches!(addr, Addr::Unix(_));

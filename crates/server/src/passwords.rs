@@ -2,9 +2,9 @@
 //! logins are checked by what was read last.
 //!
 //! A server that does not answer changes nothing. An account that is gone there has no password
-//! that anybody could prove.
+//! that anybody could prove. Which hashes are of use is `engine::users`; this knows no login.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -116,12 +116,10 @@ impl Reader {
     /// Brings into force what was read, beside what was read of others.
     fn publish(&self, found: &ReadPasswords) {
         let after = |before: &Snapshot| {
-            let is_marked = |name: &str| {
-                let account = before.users.iter().find(|account| *account.name == *name);
-                account.is_some_and(|account| account.is_read)
-            };
+            let marked = before.users.iter().filter(|account| account.is_read);
+            let marked: HashSet<&str> = marked.map(|account| &*account.name).collect();
             let mut passwords = before.users.read_passwords().clone();
-            passwords.retain(|name, _| is_marked(name));
+            passwords.retain(|name, _| marked.contains(&**name));
             passwords.extend(found.iter().map(|(name, it)| (name.clone(), it.clone())));
             passwords
         };

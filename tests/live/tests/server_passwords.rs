@@ -1,6 +1,7 @@
 //! Accounts that leave their passwords to servers, which are read there or proved by a login: what
 //! happens to an account is seen here, and nobody logs in by what was true before.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -221,6 +222,37 @@ fn what_no_server_has_proved_is_right_for_nothing() {
         });
     }
     assert_eq!(["shuns", "defects"].map(|name| proxy.counter(name).expect("told")), [0, 0]);
+}
+
+/// A server that takes connections and says nothing is in front of one that answers.
+#[test]
+fn a_silent_server_leaves_the_passwords_to_the_next_one() {
+    // servers are asked in the order of their ports, which grow
+    let port = lab::free_port().expect("a port");
+    let _silent = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("it is free");
+    let Some(cluster) = live::cluster("silent servers", Flavour::MariaDb, 0) else { return };
+    assert!(port < cluster.primary().port, "{port}");
+    run(&cluster, "CREATE USER reader IDENTIFIED BY 'reader'");
+    run(&cluster, "GRANT SELECT ON mysql.global_priv TO reader");
+    run(&cluster, "CREATE USER lent IDENTIFIED BY 'one'");
+    let row = |port| {
+        format!("[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n")
+    };
+    let rows = [row(port), row(cluster.primary().port)].concat();
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             monitor_username = \"reader\"\nmonitor_password = \"reader\"\n\
+             [[mysql_users]]\nusername = \"lent\"\n\
+             attributes = '{{\"password_from\": \"servers\"}}'\n{rows}"
+        )
+    })
+    .expect("tidegate starts");
+    let own =
+        format!("account 'lent': its password is read on 127.0.0.1:{}", cluster.primary().port);
+    live::eventually(&own, Duration::from_secs(12), || proxy.log().contains(&own));
+    let first = format!("127.0.0.1:{port}: passwords cannot be read there");
+    assert!(proxy.log().contains(&first), "{}", proxy.log());
 }
 
 #[test]
