@@ -195,7 +195,7 @@ fn files(proxy: &Proxy, dir: &RunDir) -> String {
 }
 
 fn says_no_password(flavour: Flavour, plugin: &str) {
-    let Some(cluster) = live::cluster("secrets", flavour, 0) else { return };
+    let Some(cluster) = live::cluster("passwords_hidden", flavour, 0) else { return };
     for user in ["clear", "hashed", "salted", "proved", "watcher"] {
         for statement in [
             format!("CREATE USER {user} IDENTIFIED {plugin} '{}'", secret(user)),
