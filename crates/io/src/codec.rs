@@ -81,6 +81,12 @@ pub trait Codec: Send {
     fn has_more(&self) -> bool {
         false
     }
+
+    /// Whether it takes long to decode what comes next, as a step of a handshake does: such steps
+    /// have turns with others between them.
+    fn is_costly(&self) -> bool {
+        false
+    }
 }
 
 /// One codec and what waits for it.
@@ -102,7 +108,7 @@ pub(crate) struct Coded {
     pub(crate) holds: bool,
     /// Bytes of the service are, or were, among those that are not sent.
     pub(crate) speaks: bool,
-    /// It has had its share of this turn, and goes on decoding in the next.
+    /// It has had its share of this turn, or waits for its turn, and goes on decoding in the next.
     pub(crate) goes_on: bool,
 }
 
@@ -141,6 +147,11 @@ impl Coded {
     /// Whether anything that arrived has not come to the service: not decoded, or not given.
     pub(crate) fn has_ungiven(&self) -> bool {
         self.layers.iter().any(|layer| !layer.wire.is_empty() || layer.codec.has_more())
+    }
+
+    /// Whether it takes long to decode what has arrived.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.layers.iter().any(|layer| !layer.wire.is_empty() && layer.codec.is_costly())
     }
 
     /// Bytes that are to be sent and not encoded.

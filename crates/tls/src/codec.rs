@@ -167,6 +167,10 @@ impl Codec for Records {
     fn end(&self) -> StreamEnd {
         if self.has_ended { StreamEnd::Heard } else { StreamEnd::Awaited }
     }
+
+    fn is_costly(&self) -> bool {
+        self.connection.is_handshaking()
+    }
 }
 
 /// The record at the beginning of `wire`, once it is whole; everything where that is no record,

@@ -103,6 +103,20 @@ impl<D: Driver> Edge<D> {
         self.drained_while_closing(sock);
     }
 
+    /// Whether what has arrived waits for the next turn, behind the events of others, because it
+    /// takes long to decode.
+    fn lets_wait(&mut self, sock: Sock) -> bool {
+        let Some(socket) = self.sockets.find_mut(sock) else { return false };
+        let is_open = socket.phase == Phase::Open && !socket.paused;
+        let Some(coded) = socket.coded.as_mut().filter(|it| is_open && it.is_costly()) else {
+            return false;
+        };
+        if !std::mem::replace(&mut coded.goes_on, true) {
+            self.decoding.push(sock);
+        }
+        true
+    }
+
     /// Decodes what has arrived for a draining socket, and drops it; more than the share of a turn
     /// is not looked at, nor what comes behind that.
     pub(super) fn drop_arrived(&mut self, sock: Sock) {
@@ -151,9 +165,14 @@ impl<D: Driver, S: Service> Loop<D, S> {
         self.decode(sock)
     }
 
+    /// Decodes what has arrived, now or, where that takes long, in the next turn.
+    pub(super) fn decode(&mut self, sock: Sock) -> Found {
+        if self.edge.lets_wait(sock) { Found::Bytes } else { self.decode_now(sock) }
+    }
+
     /// Decodes what has arrived, and offers it, until more has to arrive, the service pauses or the
     /// share of a turn is reached.
-    pub(super) fn decode(&mut self, sock: Sock) -> Found {
+    fn decode_now(&mut self, sock: Sock) -> Found {
         let mut shared = 0;
         loop {
             let edge = &mut self.edge;
@@ -190,16 +209,29 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
-    /// Goes on with sockets that had their share of the turn before.
+    /// Goes on with sockets that had their share of the turn before, or wait for their turn. A turn
+    /// has one step that takes long: a handshake's takes some 200 us, and crowds connect at the
+    /// same moment.
     pub(super) fn go_on_decoding(&mut self, socks: Vec<Sock>) {
+        if socks.is_empty() {
+            return;
+        }
+        let (mut has_stepped, mut waiting) = (false, Vec::new());
         for sock in socks {
             let socket = self.edge.sockets.find_mut(sock);
             let Some(coded) = socket.and_then(|socket| socket.coded.as_mut()) else { continue };
+            if coded.is_costly() && std::mem::replace(&mut has_stepped, true) {
+                waiting.push(sock);
+                continue;
+            }
             coded.goes_on = false;
-            let found = self.decode(sock);
+            let found = self.decode_now(sock);
             self.conclude(sock, found);
             self.edge.receive_again(sock);
         }
+        // in front of those that came since
+        waiting.append(&mut self.edge.decoding);
+        self.edge.decoding = waiting;
     }
 
     /// The end of the connection came: is it that of the stream?

@@ -1,6 +1,8 @@
 //! Codecs that come in the middle of a stream, hold bytes back, fail, and are cut off.
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use io::{Codec, Failure, Op, Sock, Step, StreamEnd};
 
@@ -273,4 +275,64 @@ pub fn what_makes_much_of_little_has_a_share_of_each_turn<W: World>(world: &W) {
     });
     assert_eq!(received, BYTES * SWOLLEN_BYTES);
     assert_eq!(pair.server.service().gone(server_sock), Some(None));
+}
+
+/// Takes its time for the first bytes that it decodes, and counts that.
+struct Heavy {
+    decoded: Arc<AtomicUsize>,
+    is_costly: bool,
+}
+
+impl Codec for Heavy {
+    fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
+        if !wire.is_empty() && std::mem::take(&mut self.is_costly) {
+            self.decoded.fetch_add(1, Ordering::Relaxed);
+        }
+        self.encode(wire, plain)
+    }
+
+    fn encode(&mut self, plain: &[u8], wire: &mut [u8]) -> Result<Step, i32> {
+        let count = plain.len().min(wire.len());
+        wire[..count].copy_from_slice(&plain[..count]);
+        Ok(Step { taken: count, given: count })
+    }
+
+    fn pending(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn close(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd::Untold
+    }
+
+    fn is_costly(&self) -> bool {
+        self.is_costly
+    }
+}
+
+/// Nobody waits for a crowd of handshakes that came at the same moment.
+pub fn steps_that_take_long_have_turns<W: World>(world: &W) {
+    const CROWD: usize = 40;
+    let decoded = Arc::new(AtomicUsize::new(0));
+    let mut pair = pair(world, Habit::Take);
+    let crowd: Vec<_> = (0..CROWD).map(|_| pair.connect(world)).collect();
+    for (sock, server_sock) in &crowd {
+        let heavy = Heavy { decoded: decoded.clone(), is_costly: true };
+        pair.server.parts_mut().1.put_on(*server_sock, Box::new(heavy));
+        pair.send(*sock, b"both");
+    }
+    let (mut turns, mut before) = (pair.server.service().turns, 0);
+    world.until(&mut pair.server, &mut pair.client, "all of them", |server, _| {
+        let service = server.service();
+        let now = decoded.load(Ordering::Relaxed);
+        let between = usize::try_from(service.turns - turns).expect("few");
+        assert!(now - before <= between, "{} in {between} turns", now - before);
+        (turns, before) = (service.turns, now);
+        crowd.iter().all(|(_, sock)| service.received(*sock) == b"both")
+    });
+    assert_eq!(before, CROWD);
 }

@@ -135,6 +135,10 @@ impl Codec for Masked {
         Ok(self.write(HELLO, b"hello", wire))
     }
 
+    fn is_costly(&self) -> bool {
+        !self.heard
+    }
+
     fn close(&mut self, wire: &mut [u8]) -> Result<usize, i32> {
         Ok(if self.heard && !self.is_silent { self.write(FAREWELL, b"", wire) } else { 0 })
     }
