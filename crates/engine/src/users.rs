@@ -9,15 +9,17 @@ use std::sync::{Arc, Weak};
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
-use crate::json;
 use crate::rows::UserRow;
 
+mod attributes;
 mod backends;
 mod certificate;
 mod credential;
 mod learned;
 
+use attributes::{AccountAttributes, PasswordFrom};
 pub use backends::Backends;
+pub(crate) use certificate::Lack;
 pub use certificate::{ClientCertificate, Demands};
 pub use credential::{Credential, Form, ReadPasswords};
 use credential::{ROUNDS, rounds};
@@ -25,15 +27,10 @@ pub use learned::{Learned, Lessons};
 
 const TABLE: &str = "mysql_users";
 
-const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
-
 const ONE_PASSWORD: &str = "password_from \"login\" is also for servers: no second row or \
     backend_username says another";
 
 const OF_NOBODY: &[u8] = b"$A$005$nobody has this saltnobody has this hash, whatever it shows....";
-
-const REDIRECT_NEEDS: &str =
-    "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
 
 /// An account that is in force.
 #[derive(Clone)]
@@ -134,17 +131,47 @@ impl Account {
     }
 
     fn is_unchanged(&self, before: &Self) -> bool {
-        let columns = |account: &Self| {
-            let Self { default_hostgroup, default_schema, max_connections, .. } = account;
-            let flags = (account.transaction_persistent, account.fast_forward);
-            let limits =
-                (*max_connections, account.max_backend_connections, account.pipeline_depth);
-            let more = (account.redirect, account.replication, account.annotations);
-            let flags = (flags, more, account.is_read);
-            (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
-        };
-        let same = columns(self) == columns(before) && self.is_same_at_servers(before);
-        same && self.asks_as(before)
+        let Self {
+            // what the two comparisons below are about
+            credential: _,
+            frontend: _,
+            use_ssl: _,
+            demands: _,
+            at_servers: _,
+            name_at_servers: _,
+            unproved: _,
+            // what is shared by the versions
+            name: _,
+            learned: _,
+            connected: _,
+            backends: _,
+            is_read,
+            default_hostgroup,
+            default_schema,
+            transaction_persistent,
+            fast_forward,
+            max_connections,
+            max_backend_connections,
+            pipeline_depth,
+            redirect,
+            replication,
+            annotations,
+            isolation,
+        } = self;
+        self.asks_as(before)
+            && self.is_same_at_servers(before)
+            && *is_read == before.is_read
+            && *default_hostgroup == before.default_hostgroup
+            && *default_schema == before.default_schema
+            && *transaction_persistent == before.transaction_persistent
+            && *fast_forward == before.fast_forward
+            && *max_connections == before.max_connections
+            && *max_backend_connections == before.max_backend_connections
+            && *pipeline_depth == before.pipeline_depth
+            && *redirect == before.redirect
+            && *replication == before.replication
+            && *annotations == before.annotations
+            && *isolation == before.isolation
     }
 
     /// Whether servers can be logged in to with it wherever they could with `before`.
@@ -404,63 +431,6 @@ fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
     ConfigFault { table: TABLE, row: Some(row), column: column.into(), reason: reason.into() }
 }
 
-/// What `attributes` say of an account.
-#[derive(Default)]
-struct Attributes {
-    max_backend_connections: Option<u32>,
-    pipeline_depth: Option<u32>,
-    redirect: bool,
-    replication: bool,
-    annotations: bool,
-    isolation: Option<&'static str>,
-    name_at_servers: Option<Arc<str>>,
-    password_from: Option<PasswordFrom>,
-    demands: Demands,
-}
-
-impl Attributes {
-    fn read(text: &str) -> Result<Self, String> {
-        Ok(Self {
-            max_backend_connections: json::number(text, "max_backend_connections", 1_000_000)?,
-            pipeline_depth: json::pipeline_depth(text)?,
-            redirect: json::flag(text, "redirect")?,
-            replication: json::switch(text, "replication")?,
-            annotations: json::switch(text, "annotations")?,
-            isolation: isolation(text)?,
-            name_at_servers: name_at_servers(text)?,
-            password_from: password_from(text)?,
-            demands: Demands::read(text)?,
-        })
-    }
-}
-
-/// The name of the account that servers are logged in to with.
-fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
-    const NAME: &str = "backend_username";
-    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
-    let name = said.as_str().filter(|name| !name.is_empty());
-    name.map(|name| Some(name.into())).ok_or_else(|| format!("{NAME} is no name"))
-}
-
-/// Where a password is that is not in its account's row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PasswordFrom {
-    /// Servers have a hash, which is read.
-    Servers,
-    /// Servers are logged in to with what a client shows.
-    Login,
-}
-
-fn password_from(text: &str) -> Result<Option<PasswordFrom>, String> {
-    const NAME: &str = "password_from";
-    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
-    match said.as_str() {
-        Some("servers") => Ok(Some(PasswordFrom::Servers)),
-        Some("login") => Ok(Some(PasswordFrom::Login)),
-        _ => Err(format!("{NAME} is not \"servers\" or \"login\"")),
-    }
-}
-
 /// What is known of a password without a server.
 fn credential(stored: &[u8], from: Option<PasswordFrom>) -> Result<Credential, String> {
     match from {
@@ -471,17 +441,6 @@ fn credential(stored: &[u8], from: Option<PasswordFrom>) -> Result<Credential, S
         Some(PasswordFrom::Login) => Ok(Credential::AtServers),
         Some(PasswordFrom::Servers) => Ok(Credential::Unread),
     }
-}
-
-/// The isolation level that sessions begin with, in quotes as a `SET` takes it.
-fn isolation(text: &str) -> Result<Option<&'static str>, String> {
-    const NAME: &str = "default-transaction_isolation";
-    const LEVELS: [&str; 4] =
-        ["'READ-UNCOMMITTED'", "'READ-COMMITTED'", "'REPEATABLE-READ'", "'SERIALIZABLE'"];
-    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
-    let said = said.as_str().map(|said| format!("'{}'", said.replace(' ', "-")));
-    let level = said.and_then(|said| LEVELS.into_iter().find(|it| it.eq_ignore_ascii_case(&said)));
-    level.map(Some).ok_or_else(|| format!("{NAME} is no isolation level"))
 }
 
 fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
@@ -510,21 +469,17 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     };
     let hostgroup = number("default_hostgroup", row.default_hostgroup);
     let max_connections = number("max_connections", row.max_connections);
-    let of_attributes = Attributes::read(&row.attributes).unwrap_or_else(|reason| {
+    let of_attributes = AccountAttributes::read(&row.attributes).unwrap_or_else(|reason| {
         faults.push(fault(index, "attributes", reason));
-        Attributes::default()
+        AccountAttributes::default()
     });
-    let (from, relays) = (of_attributes.password_from, row.fast_forward == 1);
+    let from = of_attributes.password_from;
     let credential = credential(&row.password, from).unwrap_or_else(|reason| {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
-    for (is_refused, reason) in [
-        (of_attributes.redirect && !relays, REDIRECT_NEEDS),
-        (from == Some(PasswordFrom::Login) && relays, LOGIN_NEEDS),
-    ] {
-        faults.extend(is_refused.then(|| fault(index, "attributes", reason)));
-    }
+    let misfits = of_attributes.misfits(row.fast_forward == 1);
+    faults.extend(misfits.map(|reason| fault(index, "attributes", reason)));
     if !faults.is_empty() {
         return Err(faults);
     }

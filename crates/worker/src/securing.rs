@@ -4,7 +4,7 @@
 //! Bytes of a stream that is encrypted are only there when its handshake is over, so the first of
 //! them are the moment to tell.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use compression::Leg;
 use engine::backend::ServerTls;
@@ -119,7 +119,9 @@ fn of_client(handshake: tls::Handshake) -> Secured {
         cipher: handshake.cipher,
         server_name: handshake.server_name.map(Into::into),
         own_digest: handshake.own_digest,
-        certificate: handshake.shown.map(|shown| Arc::new(OfClient(shown)) as _),
+        certificate: handshake
+            .shown
+            .map(|shown| Arc::new(OfClient { shown, doubt: OnceLock::new() }) as _),
     }
 }
 
@@ -131,22 +133,26 @@ fn of_server(handshake: tls::Handshake) -> Option<ServerTls> {
 
 /// What a client has shown, as the engine looks at it.
 #[derive(Debug)]
-struct OfClient(tls::Shown);
+struct OfClient {
+    shown: tls::Shown,
+    /// Why nobody vouches for it, once that was looked at.
+    doubt: OnceLock<Option<String>>,
+}
 
 impl ClientCertificate for OfClient {
     fn subject(&self) -> &str {
-        &self.0.subject
+        &self.shown.subject
     }
 
     fn issuer(&self) -> &str {
-        &self.0.issuer
+        &self.shown.issuer
     }
 
     fn names(&self) -> &[String] {
-        &self.0.names
+        &self.shown.names
     }
 
     fn doubt(&self) -> Option<String> {
-        self.0.doubt()
+        self.doubt.get_or_init(|| self.shown.doubt()).clone()
     }
 }

@@ -224,6 +224,34 @@ fn what_no_server_has_proved_is_right_for_nothing() {
     assert_eq!(["shuns", "defects"].map(|name| proxy.counter(name).expect("told")), [0, 0]);
 }
 
+/// Whoever finds no server has guessed nothing, and has nothing but a share of the log.
+#[test]
+fn while_servers_are_away_nobody_is_a_guesser() {
+    const TRIES: usize = 100;
+    let port = lab::free_port().expect("a port");
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             failed_connections_threshold = 5\nclient_host_cache_size = 10\n\
+             shun_on_failures = 1000\n\
+             client_host_error_counts = 5\n\
+             [[mysql_users]]\nusername = \"lent\"\n\
+             attributes = '{{\"password_from\": \"login\"}}'\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n"
+        )
+    })
+    .expect("tidegate starts");
+    let what = "no server could say whether the password is right".to_owned();
+    for _ in 0..TRIES {
+        assert_eq!(who_is(&proxy, "one"), Err((9001, what.clone())));
+    }
+    let counted = ["logins_held_up", "denied_password"].map(|name| proxy.counter(name));
+    assert_eq!(counted.map(|count| count.expect("told")), [0, 0]);
+    let log = proxy.log();
+    let lines = log.lines().filter(|line| line.contains("No server available")).count();
+    assert!((1..=60).contains(&lines), "{lines} lines\n{log}");
+}
+
 /// A server that takes connections and says nothing is in front of one that answers.
 #[test]
 fn a_silent_server_leaves_the_passwords_to_the_next_one() {

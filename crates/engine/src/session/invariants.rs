@@ -17,6 +17,7 @@ impl Proxy {
         if !cfg!(debug_assertions) {
             return;
         }
+        self.check_dues();
         match end {
             End::Client(id) => {
                 let session = self.sessions.get(id);
@@ -48,6 +49,10 @@ impl Proxy {
             );
         }
         self.check_counters();
+        self.check_dues();
+    }
+
+    fn check_dues(&self) {
         assert!(self.dues.is_empty(), "I-WORKER-4: a call leaves nothing to be done");
     }
 

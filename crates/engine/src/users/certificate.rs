@@ -110,9 +110,21 @@ impl Demands {
 
     /// What a client's certificate lacks, if anything.
     pub(crate) fn lack(&self, shown: Option<&dyn ClientCertificate>) -> Option<Lack> {
+        // what takes longest is looked at last
+        let doubt = || shown.filter(|_| self.demand_one())?.doubt().map(Lack::Doubted);
+        self.differ_from(shown).or_else(doubt)
+    }
+
+    fn demand_one(&self) -> bool {
         let Self { any, subject, issuer, name, spiffe_id } = self;
         let parts = [subject.is_some(), issuer.is_some(), name.is_some(), spiffe_id.is_some()];
-        if !any && !parts.contains(&true) {
+        *any || parts.contains(&true)
+    }
+
+    /// What a client's certificate says otherwise, whoever vouches for it.
+    pub(crate) fn differ_from(&self, shown: Option<&dyn ClientCertificate>) -> Option<Lack> {
+        let Self { any: _, subject, issuer, name, spiffe_id } = self;
+        if !self.demand_one() {
             return None;
         }
         let Some(shown) = shown else { return Some(Lack::None) };
@@ -128,9 +140,7 @@ impl Demands {
             ("SPIFFE id", has(spiffe_id, "URI:")),
         ];
         let other = checks.into_iter().find(|(_, is_met)| !is_met);
-        // what takes longest is looked at last
-        let doubt = || shown.doubt().map(Lack::Doubted);
-        other.map(|(part, _)| Lack::Other(part)).or_else(doubt)
+        other.map(|(part, _)| Lack::Other(part))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What rows of accounts come to, and what is wrong with some.
 
+use super::attributes::{LOGIN_NEEDS, LOGIN_SHOWS, REDIRECT_NEEDS};
 use super::*;
 
 fn row(name: &str, password: &[u8]) -> UserRow {
@@ -240,6 +241,10 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     let other =
         "mysql_users row 1 column attributes: password_from is not \"servers\" or \"login\"";
     assert_eq!(told(row(b"", r#"{"password_from": "nowhere"}"#)), other);
+    // ignored, it would leave an account without a password
+    let strange =
+        "mysql_users row 1 column attributes: Password_form is unknown; there is password_from";
+    assert_eq!(told(row(b"", r#"{"Password_form": "servers"}"#)), strange);
     let rows = [row(b"", left)];
     let users = Users::compile(&rows).unwrap();
     let unread = users.find(b"a").unwrap().clone();
@@ -272,6 +277,9 @@ fn each_password_that_servers_are_to_prove_is_an_account_of_its_own_to_them() {
     let fast = UserRow { fast_forward: 1, ..row(login) };
     let why = format!("mysql_users row 1 column attributes: {LOGIN_NEEDS}");
     assert_eq!(told(&[fast]), why);
+    let certified = row(r#"{"password_from": "login", "spiffe_id": "spiffe://example/app"}"#);
+    let why = format!("mysql_users row 1 column attributes: {LOGIN_SHOWS}");
+    assert_eq!(told(&[certified]), why);
     let why = format!("mysql_users row 1 column attributes: {ONE_PASSWORD}");
     let mapped = row(r#"{"password_from": "login", "backend_username": "b"}"#);
     assert_eq!(told(&[mapped, of_servers]), why);

@@ -18,7 +18,7 @@ use crate::server_error::Meaning;
 use crate::session::arriving::login::{Expect, Login};
 use crate::session::command::variable_texts::VariableTexts;
 use crate::session::{Phase, Session};
-use crate::users::Account;
+use crate::users::{Account, ClientCertificate};
 
 impl Proxy {
     /// The password is wrong, or the account is gone: the client gets 1045, and the try counts.
@@ -32,25 +32,22 @@ impl Proxy {
 
     /// What a client's TLS, or the certificate that it has shown, lacks for an account.
     fn lacks_of(&self, id: SessionId, account: &Account) -> Option<String> {
-        let tls = self.sessions.get(id)?.client.tls.as_deref();
-        if account.use_ssl && tls.is_none() {
+        if account.use_ssl && self.sessions.get(id)?.client.tls.is_none() {
             return Some("SSL is required".to_owned());
         }
-        let shown = tls.and_then(|tls| tls.certificate.as_deref());
-        account.demands.lack(shown).map(|lack| lack.to_string())
+        account.demands.lack(self.certificate_of(id)).map(|lack| lack.to_string())
     }
 
-    /// Whether a client's certificate says who it is, so that no password is asked for.
-    pub(crate) fn is_certified(&self, id: SessionId, login: &Login) -> bool {
-        let account = login.account.as_ref().filter(|account| account.demands.replace_password());
-        account.is_some_and(|account| self.lacks_of(id, account).is_none())
+    /// The certificate that a client has shown.
+    pub(super) fn certificate_of(&self, id: SessionId) -> Option<&dyn ClientCertificate> {
+        self.sessions.get(id)?.client.tls.as_deref()?.certificate.as_deref()
     }
 
     /// The log has why a client is refused that is told no more than one with a wrong password.
-    pub(crate) fn report_insecure(&mut self, id: SessionId, login: &Login) {
+    pub(crate) fn report_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
         self.stats.denied_without_tls += 1;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let error = error::insecure(&login.user, &session.client.addr, true, "SSL is required");
+        let error = error::insecure(&login.user, &session.client.addr, true, reason);
         self.report_refusal(id, &error);
     }
 
@@ -188,9 +185,7 @@ impl Proxy {
         if now.is_none_or(|now| !now.asks_as(&proved)) {
             return Err(error::access_denied(name, &session.client.addr, true));
         }
-        for (who, limits) in self.guessers(id, name).into_iter().flatten() {
-            self.offer.guesses.give_back(who, limits);
-        }
+        self.give_guesses_back(id, name);
         self.note_login(id, false);
         self.take_place(id, &proved)?;
         if let Some(session) = self.sessions.get_mut(id) {
@@ -211,20 +206,22 @@ impl Proxy {
         let (connection, address) = (session.client.connection, session.client.addr.clone());
         let Some(account) = session.account.clone() else { return self.impossible(()) };
         let meaning = Meaning::of(said.code);
-        let wrong = meaning.is(Meaning::WRONG_PASSWORD);
-        let error = match wrong {
-            true => error::access_denied(account.name.as_bytes(), &address, true),
+        let name = account.name.as_bytes();
+        let error = if meaning.is(Meaning::WRONG_PASSWORD) {
+            self.stats.denied_password += 1;
+            self.note_login(id, true);
+            error::access_denied(name, &address, true)
+        } else if meaning.is(Meaning::OF_SESSION.and(Meaning::OF_ACCOUNT)) {
             // of an account that it knows, a server says as much to anybody
-            false if meaning.is(Meaning::OF_SESSION.and(Meaning::OF_ACCOUNT)) => said.clone(),
+            said.clone()
+        } else {
+            // no server has looked at the password
+            self.give_guesses_back(id, name);
             // whoever has proved nothing is told nothing of servers: the log has it
-            false => {
-                let (hostgroup, error) = (account.default_hostgroup, said.clone());
-                self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
-                error::unproved()
-            }
+            let (hostgroup, error) = (account.default_hostgroup, said.clone());
+            self.report_client(LogEvent::NoConnection { hostgroup, connection, error });
+            error::unproved()
         };
-        self.stats.denied_password += u64::from(wrong);
-        self.note_login(id, wrong);
         self.refuse_login(id, error);
     }
 

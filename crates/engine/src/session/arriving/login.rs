@@ -10,7 +10,7 @@ use wire::connect::{ChangeUser, Compression, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
 use wire::reply::{ErrPacket, write_auth_more};
-use wire::{Caps, Malformed, Status, frame};
+use wire::{Caps, Status, frame};
 
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
@@ -172,7 +172,7 @@ impl Proxy {
         }
         let response = match HandshakeResponse::parse(packet.payload) {
             Ok(response) => response,
-            Err(malformed) => return self.bad_handshake(id, seq, malformed),
+            Err(malformed) => return self.bad_handshake(id, seq, &malformed.to_string()),
         };
         if self.is_itself(response.attributes) {
             return self.refuse(id, seq, elsewhere::sent_to_itself());
@@ -223,10 +223,11 @@ impl Proxy {
         LinkState { settings, ..LinkState::new(schema, charset) }
     }
 
-    fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
-        self.client_fault(id, &malformed.to_string());
+    /// What should be a part of a login is none, for that reason.
+    pub(crate) fn bad_handshake(&mut self, id: SessionId, seq: u8, why: &str) {
+        self.client_fault(id, why);
         self.note_login(id, true);
-        self.refuse(id, seq, error::bad_handshake(&malformed.to_string()));
+        self.refuse(id, seq, error::bad_handshake(why));
     }
 
     /// `COM_CHANGE_USER`: everything begins anew on the same socket.
@@ -234,7 +235,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let request = match ChangeUser::parse(payload, session.caps) {
             Ok(request) => request,
-            Err(malformed) => return self.bad_handshake(id, 1, malformed),
+            Err(malformed) => return self.bad_handshake(id, 1, &malformed.to_string()),
         };
         let own = session.first.charset;
         let asked = request.collation.map(|asked| self.offer.collations.of_client(asked));
@@ -290,7 +291,7 @@ impl Proxy {
             }
             // only here, so that a name is not told from others by what is asked before
             Expect::Encrypted if login.is_for_servers() => {
-                self.report_insecure(id, &login);
+                self.report_insecure(id, &login, "SSL is required");
                 self.deny(id, &login);
             }
             Expect::Encrypted => {

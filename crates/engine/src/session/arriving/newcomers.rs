@@ -107,7 +107,10 @@ impl Proxy {
         let seq = match self.sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Login(login)) => login.seq,
             Some(Phase::Unjudged(unjudged)) => unjudged.seq(),
-            _ => 1,
+            Some(Phase::Greeting { .. } | Phase::Presented { .. } | Phase::Securing { .. })
+            | None => 1,
+            // a server is asked about its password
+            Some(_) => self.sessions.get(id).map_or(1, |session| session.auth.end_seq),
         };
         self.refuse(id, seq, error::too_many_connections());
     }

@@ -17,7 +17,7 @@ use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::Phase;
 use crate::session::arriving::login::{Expect, Login};
-use crate::users::{Account, Credential, Form, Learned};
+use crate::users::{Account, Credential, Form, Lack, Learned};
 
 /// What a client has shown and nobody has looked at.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(crate) enum Shown<'a> {
     Password(Cow<'a, [u8]>),
     /// The password itself, under the key of the process.
     Encrypted(Cow<'a, [u8]>),
+    /// A certificate that stands for the password, if an authority vouches for it.
+    Certificate,
 }
 
 impl Shown<'_> {
@@ -41,6 +43,7 @@ impl Shown<'_> {
             Self::Response(bytes) => Shown::Response(bytes.into_owned().into()),
             Self::Password(bytes) => Shown::Password(bytes.into_owned().into()),
             Self::Encrypted(bytes) => Shown::Encrypted(bytes.into_owned().into()),
+            Self::Certificate => Shown::Certificate,
         }
     }
 }
@@ -50,6 +53,7 @@ impl std::fmt::Debug for Shown<'_> {
         f.write_str(match self {
             Self::Response(_) => "a response",
             Self::Password(_) | Self::Encrypted(_) => "a password",
+            Self::Certificate => "a certificate",
         })
     }
 }
@@ -75,8 +79,10 @@ enum Worth {
 impl Proxy {
     /// A response to the challenge, by the plugin that the client goes by.
     pub(crate) fn judge(&mut self, id: SessionId, login: Box<Login>, response: &[u8]) {
-        if self.is_certified(id, &login) {
-            return self.accept_login(id, login);
+        let account = login.account.as_ref().filter(|account| account.demands.replace_password());
+        let shown = self.certificate_of(id);
+        if account.is_some_and(|account| account.demands.differ_from(shown).is_none()) {
+            return self.judge_first(id, login, Shown::Certificate);
         }
         let form = self.form_of(&login);
         let plugin =
@@ -122,7 +128,7 @@ impl Proxy {
         let Some([by_name, by_address]) = self.guessers(id, &login.user) else { return };
         // whoever shows the password itself has taken a place for the name before
         let (who, limits) = match &shown {
-            Shown::Response(_) => by_name,
+            Shown::Response(_) | Shown::Certificate => by_name,
             Shown::Password(_) | Shown::Encrypted(_) => by_address,
         };
         match self.offer.guesses.begin(who, self.now_us, limits) {
@@ -156,11 +162,7 @@ impl Proxy {
     }
 
     /// Who guesses, by the name and by the address alone.
-    pub(super) fn guessers(
-        &self,
-        id: SessionId,
-        user: &[u8],
-    ) -> Option<[(Guesser, GuessLimits); 2]> {
+    fn guessers(&self, id: SessionId, user: &[u8]) -> Option<[(Guesser, GuessLimits); 2]> {
         let session = self.sessions.get(id)?;
         let vars = &self.snapshot.vars;
         let limits = GuessLimits {
@@ -182,6 +184,7 @@ impl Proxy {
         let form = self.form_of(&login);
         let key = &self.offer.key;
         let clear = match shown {
+            Shown::Certificate => return self.weigh_certificate(id, login, by_name),
             Shown::Response(_) => None,
             Shown::Password(clear) => Some(Cow::Borrowed(&**clear)),
             Shown::Encrypted(bytes) => {
@@ -206,6 +209,30 @@ impl Proxy {
             Worth::Wrong => self.deny(id, &login),
             Worth::Unknown => self.ask_for_password(id, login),
             Worth::OfServers => self.ask_servers(id, login, &clear.unwrap_or_default()),
+        }
+    }
+
+    /// Whether an authority vouches for a certificate that stands for the password. To find that
+    /// none does may take long: it is a guess, as a wrong password is.
+    fn weigh_certificate(
+        &mut self,
+        id: SessionId,
+        login: Box<Login>,
+        (who, limits): (Guesser, GuessLimits),
+    ) {
+        let Some(shown) = self.certificate_of(id) else { return self.impossible(()) };
+        if let Some(why) = shown.doubt() {
+            self.report_insecure(id, &login, &Lack::Doubted(why).to_string());
+            return self.deny(id, &login);
+        }
+        self.offer.guesses.give_back(who, limits);
+        self.accept_login(id, login);
+    }
+
+    /// What a client has shown was no guess: the places that it took are free again.
+    pub(super) fn give_guesses_back(&mut self, id: SessionId, user: &[u8]) {
+        for (who, limits) in self.guessers(id, user).into_iter().flatten() {
+            self.offer.guesses.give_back(who, limits);
         }
     }
 

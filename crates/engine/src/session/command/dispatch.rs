@@ -134,9 +134,7 @@ impl Proxy {
         let Some(Header { len, seq }) = Header::parse(rest) else { return 0 };
         if len > LOGIN_BYTES_MAX {
             let why = format!("a packet of {len} bytes, where a login may have {LOGIN_BYTES_MAX}");
-            self.client_fault(id, &why);
-            self.send_error(id, seq.wrapping_add(1), &error::bad_handshake(&why));
-            self.close_session(id, None);
+            self.bad_handshake(id, seq.wrapping_add(1), &why);
             return rest.len();
         }
         match frame::next_packet(rest) {
@@ -315,21 +313,6 @@ impl Proxy {
         }
         self.close_session(id, None);
         true
-    }
-
-    /// Passes on a file.
-    fn infile_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
-        let Phase::Running(running) = &mut session.phase else { return 0 };
-        let Stage::Infile(scan) = &mut running.stage else { return 0 };
-        let (bytes, over) = scan.feed(rest);
-        if over {
-            running.file_seq = Some(scan.last_seq());
-            running.stage = Stage::Sent;
-        }
-        let lane = running.lane;
-        self.relay_to_lane(lane, taken..taken + bytes);
-        bytes
     }
 
     /// Passes bytes of a client on to its server.

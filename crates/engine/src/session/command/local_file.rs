@@ -79,6 +79,21 @@ impl Proxy {
         }
         self.read_on(id);
     }
+
+    /// Passes on a part of a file to the server that asked for it.
+    pub(super) fn infile_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
+        let Phase::Running(running) = &mut session.phase else { return 0 };
+        let Stage::Infile(scan) = &mut running.stage else { return 0 };
+        let (bytes, over) = scan.feed(rest);
+        if over {
+            running.file_seq = Some(scan.last_seq());
+            running.stage = Stage::Sent;
+        }
+        let lane = running.lane;
+        self.relay_to_lane(lane, taken..taken + bytes);
+        bytes
+    }
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Proxy {
         again: bool,
     ) {
         self.ask_to_share(id, &mut job);
-        match self.checkout(id, &job, avoid) {
+        match self.find_lane(id, &job, avoid) {
             Checkout::Held(lane) => self.run(id, lane, job),
             Checkout::Shared(lane) => {
                 debug_assert!(
@@ -139,7 +139,7 @@ impl Proxy {
 
     /// Finds a lane for a session's command. Where nothing but a shunned server could serve it,
     /// that is asked whether it answers.
-    fn checkout(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
+    fn find_lane(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
         let (hostgroup, fresh) = (job.hostgroup, job.fresh);
         // the check of a login is read from whatever server there is
         if job.what != What::LoginSchema && self.why_closed(hostgroup).is_some() {
@@ -402,14 +402,14 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &session.phase else { return self.impossible(()) };
         if self.now_us >= waiting.deadline_us {
-            return self.time_out(id);
+            return self.wait_no_longer(id);
         }
         if waiting.dialing.is_some() {
             let at_us = waiting.deadline_us;
             return self.wake(id, at_us);
         }
         let (job, avoid) = (waiting.job, waiting.avoid);
-        match self.checkout(id, &job, avoid) {
+        match self.find_lane(id, &job, avoid) {
             Checkout::Held(lane) => {
                 self.stop_waiting(id);
                 self.run(id, lane, job);
@@ -422,17 +422,19 @@ impl Proxy {
                 self.stop_waiting(id);
                 self.run_on_free(id, lane, job);
             }
-            Checkout::Refuse => self.time_out(id),
+            Checkout::Refuse => self.wait_no_longer(id),
             found => self.pursue(id, found),
         }
     }
 
-    pub(crate) fn time_out(&mut self, id: SessionId) {
+    /// A session has waited in vain: its time is over, or no server can be had by more of it.
+    pub(crate) fn wait_no_longer(&mut self, id: SessionId) {
+        let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &mut session.phase else { return self.impossible(()) };
         let (since_us, said) = (waiting.since_us, waiting.said.take());
+        let is_over = now_us >= waiting.deadline_us;
         let Some(job) = self.stop_waiting(id) else { return self.impossible(()) };
-        self.stats.connect_timeouts += 1;
         let mut why = self.explain_servers(id, job.hostgroup);
         let servers = self.snapshot.topology.hostgroup(job.hostgroup);
         if let Some(lag) = self.lag_limit(&job).explain(servers) {
@@ -441,8 +443,12 @@ impl Proxy {
         if let Some(said) = said {
             why = format!("{why} (last answer: {said})");
         }
-        let waited_ms = self.now_us.saturating_sub(since_us) / 1000;
-        let error = error::connect_timeout(job.hostgroup, waited_ms, &why);
+        self.stats.connect_timeouts += u64::from(is_over);
+        let error = if is_over {
+            error::connect_timeout(job.hostgroup, now_us.saturating_sub(since_us) / 1000, &why)
+        } else {
+            error::no_server(job.hostgroup, &why)
+        };
         self.give_up(id, &job, error);
     }
 

@@ -173,10 +173,10 @@ impl Proxy {
         let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
         let once = waiting.job.what == What::LoginSchema || session.is_mirror();
         if once || attempts > retries {
-            return self.time_out(id);
+            return self.wait_no_longer(id);
         }
         if fault.is_final() && self.only_server(id, server) {
-            return self.time_out(id);
+            return self.wait_no_longer(id);
         }
         let pause_us = pause_us(delay_us, attempts, self.pool.random());
         let until_us = self.now_us.saturating_add(pause_us);

@@ -20,6 +20,7 @@ impl Proxy {
     /// A lane's TLS cannot go on, for that reason; its socket is gone.
     pub fn on_lane_insecure(&mut self, id: LaneId, why: &str) {
         self.fail_insecure(id, why, false);
+        self.work_off();
     }
 
     /// A lane is not as secure as it has to be, for that reason; `open` where its socket is there.

@@ -6,7 +6,7 @@ use wire::Status;
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::Lease;
-use crate::pool::{self, Checkout, Choice, Need};
+use crate::pool::{Checkout, Choice, Need};
 use crate::proxy::Proxy;
 use crate::server_error::Meaning;
 use crate::session::{Phase, What};
@@ -133,7 +133,6 @@ impl Proxy {
         said: Option<SqlError>,
     ) {
         const ATTEMPTS: u32 = 3;
-        let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.relay.avoid = Some(server.index);
         session.relay.failed += 1;
@@ -145,7 +144,7 @@ impl Proxy {
         let error = said
             .filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION))
             .unwrap_or_else(|| {
-                let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
+                let why = self.explain_servers(id, hostgroup);
                 error::no_server(hostgroup, &why)
             });
         self.refuse_login(id, error);

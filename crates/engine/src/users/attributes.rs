@@ -1,0 +1,98 @@
+//! What the column `attributes` says of an account, and which of it cannot be had together.
+
+use std::sync::Arc;
+
+use super::Demands;
+use crate::json;
+
+pub(super) const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
+
+pub(super) const REDIRECT_NEEDS: &str =
+    "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
+
+pub(super) const LOGIN_SHOWS: &str =
+    "password_from \"login\" needs a password to show to servers: no spiffe_id stands for it";
+
+/// What `attributes` say of an account.
+#[derive(Default)]
+pub(super) struct AccountAttributes {
+    pub(super) max_backend_connections: Option<u32>,
+    pub(super) pipeline_depth: Option<u32>,
+    pub(super) redirect: bool,
+    pub(super) replication: bool,
+    pub(super) annotations: bool,
+    pub(super) isolation: Option<&'static str>,
+    pub(super) name_at_servers: Option<Arc<str>>,
+    pub(super) password_from: Option<PasswordFrom>,
+    pub(super) demands: Demands,
+}
+
+impl AccountAttributes {
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            max_backend_connections: json::number(text, "max_backend_connections", 1_000_000)?,
+            pipeline_depth: json::pipeline_depth(text)?,
+            redirect: json::flag(text, "redirect")?,
+            replication: json::switch(text, "replication")?,
+            annotations: json::switch(text, "annotations")?,
+            isolation: isolation(text)?,
+            name_at_servers: name_at_servers(text)?,
+            password_from: password_from(text)?,
+            demands: Demands::read(text)?,
+        })
+    }
+
+    /// Why some of them cannot be had together, of an account that relays or not.
+    pub(super) fn misfits(&self, relays: bool) -> impl Iterator<Item = &'static str> + use<> {
+        let is_proved = self.password_from == Some(PasswordFrom::Login);
+        let rules = [
+            (self.redirect && !relays, REDIRECT_NEEDS),
+            (is_proved && relays, LOGIN_NEEDS),
+            (is_proved && self.demands.replace_password(), LOGIN_SHOWS),
+        ];
+        rules.into_iter().filter_map(|(is_broken, reason)| is_broken.then_some(reason))
+    }
+}
+
+/// The name of the account that servers are logged in to with.
+fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
+    const NAME: &str = "backend_username";
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    let name = said.as_str().filter(|name| !name.is_empty());
+    name.map(|name| Some(name.into())).ok_or_else(|| format!("{NAME} is no name"))
+}
+
+/// Where a password is that is not in its account's row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PasswordFrom {
+    /// Servers have a hash, which is read.
+    Servers,
+    /// Servers are logged in to with what a client shows.
+    Login,
+}
+
+fn password_from(text: &str) -> Result<Option<PasswordFrom>, String> {
+    const NAME: &str = "password_from";
+    // one that is ignored would leave an account without a password
+    let strange = |name: &String| name.to_lowercase().starts_with("password") && name != NAME;
+    if let Some(strange) = json::names(text)?.into_iter().find(strange) {
+        return Err(format!("{strange} is unknown; there is {NAME}"));
+    }
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    match said.as_str() {
+        Some("servers") => Ok(Some(PasswordFrom::Servers)),
+        Some("login") => Ok(Some(PasswordFrom::Login)),
+        _ => Err(format!("{NAME} is not \"servers\" or \"login\"")),
+    }
+}
+
+/// The isolation level that sessions begin with, in quotes as a `SET` takes it.
+fn isolation(text: &str) -> Result<Option<&'static str>, String> {
+    const NAME: &str = "default-transaction_isolation";
+    const LEVELS: [&str; 4] =
+        ["'READ-UNCOMMITTED'", "'READ-COMMITTED'", "'REPEATABLE-READ'", "'SERIALIZABLE'"];
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    let said = said.as_str().map(|said| format!("'{}'", said.replace(' ', "-")));
+    let level = said.and_then(|said| LEVELS.into_iter().find(|it| it.eq_ignore_ascii_case(&said)));
+    level.map(Some).ok_or_else(|| format!("{NAME} is no isolation level"))
+}
