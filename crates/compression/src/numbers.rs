@@ -1,16 +1,16 @@
 //! The numbers of compressed packets, and those of the packets inside of them.
 //!
-//! Both ends count compressed packets: from 0 where a command begins, on from the last one that was
-//! heard or sent else. A reply begins with 1. Servers read one command from a compressed packet
-//! that they ask for, so a packet holds no more than that. Inside of a compressed connection they
-//! check no numbers, and give some that go astray (behind the first of several results, behind a
-//! file): whoever is not compressed would stumble over these, so they are counted here anew.
+//! Both ends count compressed packets. A command begins with 0, a reply with 1; any other packet
+//! has the number behind the last one, heard or sent. Servers read one command from a compressed
+//! packet, so a packet holds no more than one. Inside of a compressed connection, servers check no
+//! numbers, and send some that go astray: behind the first of several results, and behind a file.
+//! A client without compression would stumble over these, so they are counted here anew.
 //!
-//! What belongs together is told by the numbers, and by how many commands are to be answered: a
-//! reply begins only where one is due. What is sent behind the request for a file is that file,
-//! whatever its numbers come to. A command that is sent ahead, beside a reply whose packets come to
-//! 256 just then, is the one thing that can be mistaken: the compressed packets of that reply count
-//! from 1 again. Clients that check these numbers send none ahead.
+//! The numbers tell which packets belong together, and so does the count of commands that are to
+//! be answered: a reply begins only where one is due. The packets behind a request for a file are
+//! that file, whatever their numbers. One thing can be mistaken: a command that is sent ahead while
+//! the packets of a reply come to 256. The compressed packets of that reply then count from 1
+//! again. Clients that check these numbers send no command ahead.
 
 use std::collections::VecDeque;
 
@@ -147,7 +147,7 @@ struct Due {
     commands: u64,
     begun: u64,
     /// Those of several packets, or of several compressed ones.
-    long: VecDeque<Long>,
+    long: VecDeque<LongCommand>,
     /// Those whose replies may go on behind what looks like an OK, by their places: the rest of a
     /// prepare, and rows of a cursor.
     prepares: VecDeque<u64>,
@@ -158,7 +158,7 @@ struct Due {
 }
 
 /// A command of several packets.
-struct Long {
+struct LongCommand {
     /// Which one it is.
     place: u64,
     /// How many, and how many compressed ones, both as numbers.
@@ -186,7 +186,7 @@ impl Due {
             Some(last) if last.place == place => {
                 (last.packets, last.compressed) = (packets, compressed);
             }
-            _ => self.long.push_back(Long { place, packets, compressed }),
+            _ => self.long.push_back(LongCommand { place, packets, compressed }),
         }
     }
 

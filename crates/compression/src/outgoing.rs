@@ -34,7 +34,7 @@ pub(crate) struct Outgoing {
     whole: usize,
     /// How much of that is to come, once its header is there and taken note of.
     left: Option<usize>,
-    long: Option<Long>,
+    long: Option<LongPacket>,
     /// Nothing came yet of the content of that packet.
     is_fresh: bool,
     /// A long packet, compressed, of which so much is sent.
@@ -43,14 +43,14 @@ pub(crate) struct Outgoing {
 }
 
 /// A long packet that is being compressed.
-struct Long {
+struct LongPacket {
     deflater: Deflater,
     /// How much of it is to come, and how much there was of it in this compressed packet.
     left: usize,
     plain: usize,
 }
 
-impl Long {
+impl LongPacket {
     fn new(compression: Compression, left: usize) -> Result<Self, i32> {
         let room = vec![0; COMPRESSED_HEADER_BYTES];
         Ok(Self { deflater: Deflater::behind(room, compression)?, left, plain: 0 })
@@ -160,7 +160,7 @@ impl Outgoing {
         self.is_fresh = length > 0;
         if is_long {
             results.ends_with(&[], length);
-            let mut long = Long::new(self.compression, HEADER_BYTES + length)?;
+            let mut long = LongPacket::new(self.compression, HEADER_BYTES + length)?;
             let header = std::mem::take(&mut self.gathered);
             long.take(&header)?;
             self.compressors.give_back_buffer(header);
@@ -205,7 +205,7 @@ impl Outgoing {
         let length = self.ready.len() - COMPRESSED_HEADER_BYTES;
         write_header(&mut self.ready, (length, numbers.take_next(), plain));
         if left > 0 {
-            self.long = Some(Long::new(self.compression, left)?);
+            self.long = Some(LongPacket::new(self.compression, left)?);
         }
         Ok(count)
     }
@@ -237,7 +237,7 @@ impl Outgoing {
     }
 }
 
-impl Long {
+impl LongPacket {
     fn take(&mut self, bytes: &[u8]) -> Result<(), i32> {
         self.left -= bytes.len();
         self.plain += bytes.len();

@@ -18,7 +18,7 @@ use wire::reply::{ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
 use self::passwords::Secret;
-use self::tls::Leg;
+use self::tls::Channel;
 use crate::link::{Charset, LinkState};
 use crate::topology::LastFault;
 use crate::users::Account;
@@ -97,7 +97,7 @@ pub struct BackendLogin {
     class: Caps,
     schema: Option<Arc<[u8]>>,
     collation: u8,
-    leg: Leg,
+    channel: Channel,
     keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
@@ -175,7 +175,7 @@ impl BackendLogin {
             class,
             schema,
             collation,
-            leg: if secure { Leg::Local } else { Leg::Plain },
+            channel: if secure { Channel::Local } else { Channel::Plain },
             keys: Keys::Only(Vec::new()),
             tracks: true,
             compresses: false,
@@ -212,7 +212,7 @@ impl BackendLogin {
     /// The same in TLS.
     #[must_use]
     pub fn in_tls(self) -> Self {
-        Self { leg: Leg::Wanted, ..self }
+        Self { channel: Channel::Wanted, ..self }
     }
 
     /// The same with compressed packets, where the server has these.
@@ -272,7 +272,7 @@ impl BackendLogin {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::ExpectGreeting => self.on_greeting(packet.payload, seq, out),
             // nothing comes in front of the answer to what is sent in TLS
-            _ if self.leg == Leg::Wanted => failed(LastFault::Protocol),
+            _ if self.channel == Channel::Wanted => failed(LastFault::Protocol),
             Stage::ExpectResult { plugin, scramble } => {
                 self.on_result(packet.payload, seq, plugin, scramble, out)
             }
@@ -299,7 +299,7 @@ impl BackendLogin {
         if self.compresses {
             asked = asked.union(compression_of(greeting.caps));
         }
-        if self.leg == Leg::Wanted {
+        if self.channel == Channel::Wanted {
             if !greeting.caps.contains(Caps::SSL) {
                 return LoginStep::Insecure("the server offers no TLS".to_owned());
             }
@@ -342,7 +342,7 @@ impl BackendLogin {
         // both came with the same version of MariaDB
         self.is_mariadb = greeting.caps.contains(Caps::MARIADB_BULK);
         let scramble = greeting.scramble;
-        if self.leg == Leg::Wanted {
+        if self.channel == Channel::Wanted {
             let mut payload = Vec::new();
             let may_prove = greeting.is_mariadb() && self.can_be_proved(plugin);
             // a MariaDB proves nothing to clients of MySQL

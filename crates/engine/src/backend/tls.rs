@@ -44,7 +44,7 @@ impl ServerTls {
 
 /// How secure the way to a server is.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Leg {
+pub(super) enum Channel {
     /// Anybody can listen in.
     Plain,
     /// It does not leave the machine.
@@ -89,20 +89,20 @@ impl BackendLogin {
 
     /// The handshake is over, and this was seen of the server.
     pub fn on_secured(&mut self, tls: ServerTls) {
-        if self.leg == Leg::Wanted {
-            self.leg = Leg::Tls(tls);
+        if self.channel == Channel::Wanted {
+            self.channel = Channel::Tls(tls);
         }
     }
 
     /// Whether what comes next has to come by way of a handshake that is not over.
     pub fn is_securing(&self) -> bool {
-        self.leg == Leg::Wanted && !matches!(self.stage, Stage::ExpectGreeting)
+        self.channel == Channel::Wanted && !matches!(self.stage, Stage::ExpectGreeting)
     }
 
     /// What was seen of the server in a handshake.
     pub fn server_tls(&self) -> Option<&ServerTls> {
-        match &self.leg {
-            Leg::Tls(tls) => Some(tls),
+        match &self.channel {
+            Channel::Tls(tls) => Some(tls),
             _ => None,
         }
     }
@@ -110,10 +110,10 @@ impl BackendLogin {
     /// Whether a password may be sent as it is. A place that a server sent a connection to has to
     /// be verified for that, whatever the operator demands of the server itself.
     pub(super) fn is_secure(&self) -> bool {
-        match &self.leg {
-            Leg::Plain | Leg::Wanted => false,
-            Leg::Local => true,
-            Leg::Tls(tls) => match tls.verified {
+        match &self.channel {
+            Channel::Plain | Channel::Wanted => false,
+            Channel::Local => true,
+            Channel::Tls(tls) => match tls.verified {
                 Verified::Nothing => self.mark.is_none(),
                 Verified::Authority | Verified::Identity => true,
                 // it would prove afterwards that it knows what it was told

@@ -77,7 +77,7 @@ impl Alarms {
 
 /// How often a session is looked at that waits for nothing, or for nothing that comes soon: limits
 /// that are changed act within that time.
-const LOOK_AGAIN_US: u64 = 60_000_000;
+const SESSION_CHECK_US: u64 = 60_000_000;
 
 impl Proxy {
     /// Makes sure that a session is looked at not later than at that time.
@@ -127,7 +127,7 @@ impl Proxy {
         let unwatched =
             self.sessions.get(id).is_some_and(|session| session.timing.alarms.next().is_none());
         if unwatched {
-            let again_us = LOOK_AGAIN_US.min(self.own_wait_timeout_us(id));
+            let again_us = SESSION_CHECK_US.min(self.own_wait_timeout_us(id));
             self.wake(id, now_us + again_us);
         }
     }
@@ -216,7 +216,7 @@ impl Proxy {
         let delay_end_us = self.end_delay(id, delay_us);
         let due_us = [delay_end_us, after(since_us, inside_us), idle_end_us, end_us];
         let next_us = due_us.into_iter().filter(|at_us| *at_us > self.now_us).min();
-        let next_us = next_us.unwrap_or(u64::MAX).min(self.now_us + LOOK_AGAIN_US);
+        let next_us = next_us.unwrap_or(u64::MAX).min(self.now_us + SESSION_CHECK_US);
         self.wake(id, next_us);
     }
 

@@ -1,12 +1,12 @@
-//! Whose turn it is: who of those that wait gets a lane that is free, or room on one that others
-//! use.
+//! The wait queue: which waiting session gets a lane that is free, or room on a shared one.
 //!
-//! A lane that is free goes to the first whom it fits. Where others have waited longer for one of
-//! another kind, a lane makes room for the first of these now and then: the longer that one has
-//! waited, the sooner. Nobody is overtaken else. Room on a shared lane goes to the first who may
-//! share it; who has just come gets it only if it is of no use to any of those (`Lane::passed`).
-//! Who needs a lane alone cannot be starved by those who share: for each of them a shared lane
-//! takes no further commands until it is free. What a lane must be like for a command is `pool`.
+//! A free lane goes to the first session that it fits. Sessions that have waited longer may need
+//! another kind of lane: now and then a lane makes room for the first of these, and the sooner, the
+//! longer that one has waited. No session is overtaken in any other way. Room on a shared lane goes
+//! to the first session that may share it. A session that has just come gets this room only if no
+//! waiting one can use it (`Lane::passed`). A session that needs a lane alone is not starved by
+//! those that share: for each, a shared lane takes no further commands until it is free. What a
+//! lane must be like for a command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Closing, Lane, Lease};
