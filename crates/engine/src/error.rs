@@ -100,6 +100,7 @@ pub const ERRORS: &[ErrorRow] = &[
          may be a `KILL`, since a function makes its first word",
     ),
     row(1243, "HY000", "a prepared statement does not exist"),
+    row(1251, "08004", "an account goes by a plugin, and its client knows of none"),
     row(1295, "HY000", "a text that hides a `KILL` is to be prepared"),
     row(1317, "70100", "the query was killed"),
     row(1421, "HY000", "a prepared statement has no open cursor"),
@@ -167,6 +168,13 @@ pub fn access_denied(user: &[u8], client: &str, with_password: bool) -> SqlError
 pub fn insecure(user: &[u8], client: &str, with_password: bool, reason: &str) -> SqlError {
     let denied = access_denied(user, client, with_password);
     SqlError { message: format!("{}. {reason}", denied.message), ..denied }
+}
+
+/// MySQL 1251, for a client that knows of no plugins and whose account asks for one.
+pub fn plugin_unsupported() -> SqlError {
+    let message = "Client does not support authentication protocol requested by server; consider \
+                   upgrading MySQL client";
+    error(1251, *b"08004", message.into())
 }
 
 /// The password of a client is right or wrong, and no server was there to say which.

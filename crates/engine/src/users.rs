@@ -7,16 +7,21 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
+use wire::auth::Plugin;
+
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::UserRow;
 
+mod asked;
 mod attributes;
 mod backends;
 mod certificate;
 mod credential;
 mod learned;
 
+pub use asked::AskedProof;
+use asked::ProofCounts;
 use attributes::{AccountAttributes, PasswordFrom};
 pub use backends::Backends;
 pub(crate) use certificate::Lack;
@@ -39,6 +44,8 @@ pub struct Account {
     pub name: Arc<str>,
     /// What is stored of the password that clients prove.
     pub credential: Credential,
+    /// The only plugin by which clients prove it; `None` for what they come with.
+    pub plugin: Option<Plugin>,
     /// What is stored of the one that servers know, where it is another one.
     pub at_servers: Option<Credential>,
     /// What logins taught; shared by the versions of the account that have the same credential.
@@ -125,7 +132,7 @@ impl Account {
 
     /// Whether it asks of a client what that version of it does.
     pub(crate) fn asks_as(&self, other: &Self) -> bool {
-        let flags = |account: &Self| (account.frontend, account.use_ssl);
+        let flags = |account: &Self| (account.frontend, account.use_ssl, account.plugin);
         let same = self.credential == other.credential && self.demands == other.demands;
         same && flags(self) == flags(other)
     }
@@ -134,6 +141,7 @@ impl Account {
         let Self {
             // what the two comparisons below are about
             credential: _,
+            plugin: _,
             frontend: _,
             use_ssl: _,
             demands: _,
@@ -224,10 +232,8 @@ impl Account {
 #[derive(Default)]
 pub struct Users {
     by_name: HashMap<Box<[u8]>, Arc<Account>>,
-    /// How many of those that clients may use are stored as a hash, by the two forms.
-    hashed: [u64; 2],
-    /// How many clients may use.
-    usable: u64,
+    /// What those that clients may use ask of them.
+    asked: ProofCounts,
     /// A hash like those that are stored, of no password: it takes as long to look at as the
     /// slowest of them.
     of_nobody: Option<Box<[u8]>>,
@@ -303,17 +309,13 @@ impl Users {
             !by_name.contains_key(name) && (clients.strong_count() > 0 || lanes.strong_count() > 0)
         });
         for account in users.by_name.values().filter(|account| account.frontend) {
-            users.usable += 1;
+            users.asked.count(account.asked());
             if let Credential::CachingSha2(stored) = &account.credential
                 && rounds(stored) > rounds(users.hash_of_nobody())
             {
                 let salt_and_hash = OF_NOBODY.iter().skip(ROUNDS.end);
                 let like = stored.iter().take(ROUNDS.end).chain(salt_and_hash);
                 users.of_nobody = Some(like.copied().collect());
-            }
-            let form = account.credential.form();
-            for (count, counted) in users.hashed.iter_mut().zip([Form::Native, Form::CachingSha2]) {
-                *count += u64::from(form == counted);
             }
         }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
@@ -336,15 +338,10 @@ impl Users {
         self.of_nobody.as_deref().unwrap_or(OF_NOBODY)
     }
 
-    /// The form of a password that nobody has: as frequent among numbers as it is among accounts,
-    /// so that a name is not told from another one by whether it exists.
-    pub fn form_of_nobody(&self, number: u64) -> Form {
-        let [native, sha2] = self.hashed;
-        match number % self.usable.max(1) {
-            place if place < native => Form::Native,
-            place if place < native + sha2 => Form::CachingSha2,
-            _ => Form::Clear,
-        }
+    /// What is asked of a client whose name is not there: as frequent among numbers as it is among
+    /// accounts, so that a name is not told from another one by whether it exists.
+    pub fn asked_of_nobody(&self, number: u64) -> AskedProof {
+        self.asked.of(number)
     }
 
     /// The version in force of an account that a session logged in with; `None` when the session
@@ -405,7 +402,10 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
             faults.push(fault(index, "attributes", ONE_PASSWORD));
             return None;
         }
-        let Some(name) = &account.name_at_servers else { return Some(account) };
+        let Some(name) = &account.name_at_servers else {
+            faults.extend(account.lacks_password().map(|why| fault(index, "attributes", why)));
+            return Some(account);
+        };
         let credential = known.get(name.as_bytes());
         let credential = credential.filter(|it| **it != Credential::AtServers);
         if credential.is_none() {
@@ -431,10 +431,14 @@ fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
     ConfigFault { table: TABLE, row: Some(row), column: column.into(), reason: reason.into() }
 }
 
-/// What is known of a password without a server.
-fn credential(stored: &[u8], from: Option<PasswordFrom>) -> Result<Credential, String> {
+/// What is known of a password without a server, of clients that go by a plugin.
+fn credential(
+    stored: &[u8],
+    from: Option<PasswordFrom>,
+    plugin: Option<Plugin>,
+) -> Result<Credential, String> {
     match from {
-        None => Credential::parse(stored),
+        None => Credential::parse_for(plugin, stored),
         Some(_) if !stored.is_empty() => {
             Err("password_from says where it is: leave it empty".to_owned())
         }
@@ -474,7 +478,8 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         AccountAttributes::default()
     });
     let from = of_attributes.password_from;
-    let credential = credential(&row.password, from).unwrap_or_else(|reason| {
+    let plugin = of_attributes.plugin.filter(|_| row.frontend == 1);
+    let credential = credential(&row.password, from, plugin).unwrap_or_else(|reason| {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
@@ -486,6 +491,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     Ok(Account {
         name: row.username.as_str().into(),
         credential,
+        plugin,
         is_read: from == Some(PasswordFrom::Servers),
         unproved: 0,
         at_servers: None,

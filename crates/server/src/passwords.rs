@@ -108,7 +108,7 @@ impl Reader {
             return;
         };
         let rows = by_user(&answer);
-        let judged = |user: &str| (user.into(), self.judge(user, &server, &rows));
+        let judged = |user: &str| (user.into(), self.judge((&snapshot, user), &server, &rows));
         let found: ReadPasswords = users.iter().map(|user| judged(user)).collect();
         self.publish(&found);
     }
@@ -164,8 +164,15 @@ impl Reader {
     }
 
     /// What a server's rows say of an account.
-    fn judge(&self, user: &str, server: &Endpoint, rows: &Rows) -> Credential {
-        let (credential, told) = match credential(user, rows) {
+    fn judge(
+        &self,
+        (snapshot, user): (&Snapshot, &str),
+        server: &Endpoint,
+        rows: &Rows,
+    ) -> Credential {
+        let plugin = snapshot.users.find(user.as_bytes()).and_then(|account| account.plugin);
+        let read = credential(user, rows).and_then(|credential| credential.for_plugin(plugin));
+        let (credential, told) = match read {
             Ok(credential) => (credential, format!("its password is read on {server}")),
             Err(why) => {
                 let told = format!("nobody can log in with it, by {server}: {}", Printable(&why));

@@ -3,6 +3,8 @@
 //! Pure computations over passwords, nonces and stored hashes; which plugin is used, and when,
 //! is decided by the caller. Secrets are compared in constant time.
 
+use crate::connect::{CHALLENGE_BYTES, SCRAMBLE_BYTES};
+
 mod crypt;
 pub mod ed25519;
 pub mod native;
@@ -14,7 +16,7 @@ pub mod rsa;
 pub mod sha2;
 
 /// The authentication plugins that are spoken here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Plugin {
     /// `mysql_native_password`: SHA-1 scramble.
     NativePassword,
@@ -46,6 +48,11 @@ impl Plugin {
         }
     }
 
+    /// Whether its clients answer with a signature, of which no password is learned.
+    pub const fn signs(self) -> bool {
+        matches!(self, Self::Ed25519 | Self::Parsec)
+    }
+
     /// The plugin's name on the wire; empty for [`Plugin::Other`].
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,6 +80,12 @@ pub fn nonce_of<const N: usize>(random: [u8; N]) -> [u8; N] {
     })
 }
 
+/// The longer nonce of a connection, which its scramble and a secret make: nobody else knows it
+/// before it is told.
+pub fn challenge_of(scramble: &[u8; SCRAMBLE_BYTES], secret: &[u8; 32]) -> [u8; CHALLENGE_BYTES] {
+    nonce_of(sha2::sha256(&[b"challenge", secret, scramble]))
+}
+
 /// XORs `key` over `data`, repeating it.
 fn xor(data: &mut [u8], key: &[u8]) {
     for (byte, mask) in data.iter_mut().zip(key.iter().cycle()) {
@@ -87,5 +100,12 @@ mod tests {
     #[test]
     fn nonces_hold_neither_nul_nor_dollar() {
         assert_eq!(&nonce_of([0, b'$', 0x80, 0xa4, 1, 255]), b"xxxx\x01\x7f");
+    }
+
+    #[test]
+    fn a_longer_nonce_takes_the_secret_and_the_scramble() {
+        let longer = |scramble, secret| challenge_of(&[scramble; 20], &[secret; 32]);
+        assert_eq!(longer(1, 2), longer(1, 2));
+        assert!(longer(1, 2) != longer(1, 3) && longer(1, 2) != longer(2, 2));
     }
 }

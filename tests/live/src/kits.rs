@@ -80,26 +80,3 @@ impl Kits {
         format!("{0}/live-1.jar:{0}/dependency/*", self.fetched.join("java/target").display())
     }
 }
-
-/// A server of MariaDB newer than the machine's, and the client of the same version.
-#[derive(Debug)]
-pub struct NewerMariaDb {
-    /// The program of the server, which a cluster takes from `TIDEGATE_MARIADBD`.
-    pub server: PathBuf,
-    /// The command line client.
-    pub client: PathBuf,
-}
-
-impl NewerMariaDb {
-    /// Fetches it; says why it is not to be had.
-    pub fn find() -> Result<Self, String> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers/mariadb.sh");
-        let folder = target_dir().expect("known").join("live-mariadb");
-        let finished = Program::new(script).args([folder]).limit(Duration::from_secs(400)).run();
-        let ready = finished.output.trim().strip_prefix("ready ");
-        let Some((server, client)) = ready.and_then(|it| it.split_once(' ')) else {
-            return Err(finished.output + &finished.errors);
-        };
-        Ok(Self { server: server.into(), client: client.into() })
-    }
-}

@@ -36,7 +36,7 @@ use lab::{Cluster, Flavour, LabOptions};
 
 pub use asker::Asker;
 pub use imposter::imposter;
-pub use kits::{Kits, NewerMariaDb};
+pub use kits::Kits;
 pub use load::Load;
 pub use management::management;
 pub use pki::Pki;

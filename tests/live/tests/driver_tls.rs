@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use lab::{Flavour, RunDir, Server};
-use live::{Kits, NewerMariaDb, Program, Proxy, imposter, skip};
+use live::{Kits, Program, Proxy, imposter, skip};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// Whoever vouches for a certificate for another name.
@@ -240,7 +240,12 @@ fn configuration(port: u16, interfaces: &str, more: &str) -> String {
 }
 
 fn newer_client() -> Result<PathBuf, String> {
-    let program = NewerMariaDb::find()?.client;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers/mariadb.sh");
+    let folder = live::target_dir().expect("known").join("live-mariadb");
+    let finished = Program::new(script).args([folder]).limit(Duration::from_secs(400)).run();
+    let server = finished.output.trim().strip_prefix("ready ").and_then(|it| it.split_once(' '));
+    let Some((server, _)) = server else { return Err(finished.output + &finished.errors) };
+    let program = Path::new(server).with_file_name("mariadb");
     version_of(&program).map(|_| program)
 }
 

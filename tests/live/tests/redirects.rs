@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lab::{Cluster, Flavour, Process, SplitOptions};
-use live::{Kits, Login, NewerMariaDb, Proxy, Said, client, eventually, scripted_login, skip};
+use live::{Kits, Login, Program, Proxy, Said, client, eventually, scripted_login, skip};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use wire::Caps;
@@ -251,23 +251,27 @@ fn an_offer_is_forgotten_when_its_time_is_over() {
 /// A server of MariaDB that has `redirect_url`, on data that an older one has made.
 fn newer_mariadb(cluster: &Cluster, url: &str) -> Option<(Process, u16)> {
     const WHAT: &str = "a MariaDB server that redirects";
-    let program = match NewerMariaDb::find() {
-        Ok(newer) => newer.server,
-        Err(why) => {
-            skip(WHAT, &why);
-            return None;
-        }
+    let target = live::target_dir().expect("known").join("live-mariadb");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/drivers/mariadb.sh");
+    let fetched = Program::new(script).args([&target]).limit(Duration::from_secs(400)).run();
+    let line = fetched.output.lines().last().unwrap_or_default().to_owned();
+    let Some((program, share)) = line.strip_prefix("ready ").and_then(|it| it.split_once(' '))
+    else {
+        skip(WHAT, &format!("{line}{}", fetched.errors));
+        return None;
     };
     cluster.primary().stop().expect("it stops");
     let (data, port) = (cluster.dir().join("p"), lab::free_port().expect("a port"));
     let words = [
-        program.display().to_string(),
+        program.to_owned(),
         "--no-defaults".into(),
         format!("--datadir={}", data.display()),
         format!("--socket={}", data.join("t").display()),
         format!("--port={port}"),
         "--bind-address=127.0.0.1".into(),
         "--skip-name-resolve".into(),
+        format!("--lc-messages-dir={share}"),
+        format!("--character-sets-dir={share}/charsets"),
         "--user=root".into(),
         format!("--init-connect=SET SESSION redirect_url = '{url}'"),
     ];

@@ -157,7 +157,7 @@ impl BackendLogin {
         };
         let Some(answer) = key.answer(&challenge) else { return failed(LastFault::Protocol) };
         frame::write_packet(out, &mut seq, &answer);
-        self.stored = Some(key.stored());
+        self.stored = Some(key.stored().to_bytes());
         self.stage = Stage::ExpectResult { plugin: Plugin::Parsec, scramble };
         LoginStep::Wait
     }

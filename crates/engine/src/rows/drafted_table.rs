@@ -162,6 +162,7 @@ rows! {
             "max_backend_connections",
             "backend_username",
             "password_from",
+            "authentication_plugin",
             "redirect",
             "replication",
             "require_issuer",

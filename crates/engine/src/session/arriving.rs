@@ -5,6 +5,7 @@
 //! - `presented`: whose connection it is, where a proxy in front tells;
 //! - `secured`: TLS in front of the login;
 //! - `passwords`: whether a password is right, and when that is looked at;
+//! - `signatures`: whether a signature proves a password;
 //! - `admission`: the end of a login, for better or worse;
 //! - `schema`: what a server is asked at a login.
 
@@ -15,3 +16,4 @@ pub(crate) mod passwords;
 pub(crate) mod presented;
 pub(crate) mod schema;
 pub(crate) mod secured;
+pub(crate) mod signatures;

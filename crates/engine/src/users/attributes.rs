@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Demands;
+use wire::auth::Plugin;
+
+use super::{Demands, asked};
 use crate::json;
 
 pub(super) const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
@@ -12,6 +14,9 @@ pub(super) const REDIRECT_NEEDS: &str =
 
 pub(super) const LOGIN_SHOWS: &str =
     "password_from \"login\" needs a password to show to servers: no spiffe_id stands for it";
+
+const LOGIN_PLUGINS: &str = "password_from \"login\" needs clients that show the password: as \
+    authentication_plugin, name caching_sha2_password, sha256_password or none";
 
 /// What `attributes` say of an account.
 #[derive(Default)]
@@ -24,6 +29,7 @@ pub(super) struct AccountAttributes {
     pub(super) isolation: Option<&'static str>,
     pub(super) name_at_servers: Option<Arc<str>>,
     pub(super) password_from: Option<PasswordFrom>,
+    pub(super) plugin: Option<Plugin>,
     pub(super) demands: Demands,
 }
 
@@ -38,6 +44,7 @@ impl AccountAttributes {
             isolation: isolation(text)?,
             name_at_servers: name_at_servers(text)?,
             password_from: password_from(text)?,
+            plugin: asked::plugin(text)?,
             demands: Demands::read(text)?,
         })
     }
@@ -49,6 +56,7 @@ impl AccountAttributes {
             (self.redirect && !relays, REDIRECT_NEEDS),
             (is_proved && relays, LOGIN_NEEDS),
             (is_proved && self.demands.replace_password(), LOGIN_SHOWS),
+            (is_proved && !asked::shows_password(self.plugin), LOGIN_PLUGINS),
         ];
         rules.into_iter().filter_map(|(is_broken, reason)| is_broken.then_some(reason))
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use wire::auth::{Plugin, native};
+use wire::auth::{Plugin, ed25519, native, parsec, sha2};
 
 /// What is stored of a password.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,6 +21,10 @@ pub enum Credential {
     Native([u8; 20]),
     /// `$A$005$` and salt and hash, as `caching_sha2_password` stores it.
     CachingSha2(Box<[u8]>),
+    /// The public key of `client_ed25519`.
+    Ed25519([u8; ed25519::PUBLIC_BYTES]),
+    /// The salt and the public key of `parsec`.
+    Parsec(parsec::Stored),
     /// Servers have it, and nobody has read it there, or it is none that can be used: nothing
     /// proves it.
     Unread,
@@ -32,16 +36,20 @@ pub enum Credential {
 pub type ReadPasswords = BTreeMap<Box<str>, Credential>;
 
 /// In what form a password is stored, which decides what a login asks of a client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Form {
     /// There is none.
     Empty,
-    /// Clear text.
-    Clear,
     /// A hash of `mysql_native_password`.
     Native,
     /// A hash of `caching_sha2_password`.
     CachingSha2,
+    /// A public key of `client_ed25519`.
+    Ed25519,
+    /// A public key of `parsec`, with its rounds as a power of two.
+    Parsec(u8),
+    /// Clear text.
+    Clear,
 }
 
 impl Credential {
@@ -54,6 +62,8 @@ impl Credential {
             Self::Native(_) | Self::Unread => Form::Native,
             // whose clients show the password itself
             Self::CachingSha2(_) | Self::AtServers => Form::CachingSha2,
+            Self::Ed25519(_) => Form::Ed25519,
+            Self::Parsec(stored) => Form::Parsec(stored.factor()),
         }
     }
 
@@ -62,7 +72,7 @@ impl Credential {
         match self {
             Self::Clear { password, .. } => password.len(),
             Self::CachingSha2(stored) => stored.len(),
-            Self::Empty | Self::Native(_) | Self::Unread | Self::AtServers => 0,
+            _ => 0,
         }
     }
 
@@ -104,8 +114,28 @@ impl Credential {
                 hash @ (Self::Native(_) | Self::CachingSha2(_)) => Ok(hash),
                 _ => Err(format!("what {plugin} has of it is no hash")),
             },
-            _ => Err(format!("its plugin is {plugin}, by which no password can be checked here")),
+            _ => Self::read_key(plugin, stored),
         }
+    }
+
+    /// The same of the plugins that are for servers of one kind.
+    fn read_key(plugin: &str, stored: &[u8]) -> Result<Self, String> {
+        let read = match plugin {
+            "ed25519" => ed25519::parse_stored(stored).map(Self::Ed25519),
+            "parsec" => parsec::Stored::parse(stored).map(Self::Parsec),
+            // it is hashed as by caching_sha2_password, and written otherwise
+            "sha256_password" => stored.strip_prefix(b"$5$").and_then(|rest| {
+                let (salt, hash) = rest.split_at_checked(sha2::SALT_BYTES)?;
+                let stored = [b"$A$005$", salt, hash.strip_prefix(b"$")?].concat();
+                Self::parse(&stored).ok()
+            }),
+            _ => {
+                return Err(format!(
+                    "its plugin is {plugin}, by which no password can be checked here"
+                ));
+            }
+        };
+        read.ok_or_else(|| format!("what {plugin} has of it is no hash"))
     }
 
     /// Whether there is a password at all.

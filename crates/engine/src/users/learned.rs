@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use wire::auth::parsec;
+
 /// What a login taught about a hashed account, good enough to log in to servers.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Learned {
@@ -16,6 +18,8 @@ pub enum Learned {
 pub struct Lessons {
     clear: OnceLock<Learned>,
     sha1: OnceLock<Learned>,
+    /// The public key that was derived first of a password in clear text, which takes long.
+    parsec: OnceLock<parsec::Stored>,
 }
 
 impl Lessons {
@@ -31,5 +35,15 @@ impl Lessons {
             Learned::Clear(_) => self.clear.set(learned),
             Learned::Sha1(_) => self.sha1.set(learned),
         }
+    }
+
+    /// The key that was derived with a salt.
+    pub(crate) fn parsec(&self, salt: &[u8; parsec::SALT_BYTES]) -> Option<&parsec::Stored> {
+        self.parsec.get().filter(|stored| stored.salt == *salt)
+    }
+
+    /// Keeps the first key that was derived.
+    pub(crate) fn keep_parsec(&self, stored: parsec::Stored) {
+        let _ = self.parsec.set(stored);
     }
 }

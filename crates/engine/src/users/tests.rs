@@ -121,9 +121,9 @@ fn nobody_s_password_has_the_forms_that_accounts_have_as_often() {
     let backend = UserRow { frontend: 0, ..row("e", native) };
     let rows = [row("a", b"x"), row("b", native), row("c", &sha2), row("d", b""), backend];
     let users = Users::compile(&rows).unwrap();
-    let forms: Vec<_> = (8..12).map(|number| users.form_of_nobody(number)).collect();
+    let forms: Vec<_> = (8..12).map(|number| users.asked_of_nobody(number).form).collect();
     assert_eq!(forms, [Form::Native, Form::CachingSha2, Form::Clear, Form::Clear]);
-    assert_eq!(Users::default().form_of_nobody(5), Form::Clear);
+    assert_eq!(Users::default().asked_of_nobody(5), AskedProof { plugin: None, form: Form::Clear });
 }
 
 #[test]

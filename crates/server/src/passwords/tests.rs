@@ -34,8 +34,13 @@ fn what_cannot_be_used_is_said() {
         credential("app", &by_user(&answer(&rows))).err().unwrap_or_default()
     };
     assert_eq!(why("mysql_native_password", NATIVE), "");
-    let ed25519 = why("ed25519", NATIVE);
-    assert_eq!(ed25519, "its plugin is ed25519, by which no password can be checked here");
+    let other = why("unix_socket", "");
+    assert_eq!(other, "its plugin is unix_socket, by which no password can be checked here");
+    for plugin in ["ed25519", "parsec", "sha256_password"] {
+        assert_eq!(why(plugin, NATIVE), format!("what {plugin} has of it is no hash"));
+        assert_eq!(why(plugin, ""), format!("what {plugin} has of it is no hash"));
+    }
+    assert_eq!(why("ed25519", "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY"), "");
     // each try of a client would take a worker that long
     let long = format!("$A$0FF${}", "x".repeat(63));
     assert_eq!(why("caching_sha2_password", &long), "its hash has more than 20,000 rounds");

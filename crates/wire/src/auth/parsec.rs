@@ -9,6 +9,7 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA512};
 use aws_lc_rs::rand;
 use ed25519_dalek::{Signer, SigningKey};
 
+use super::{ed25519, pem, sha2::sha256};
 use crate::connect::CHALLENGE_BYTES;
 
 /// The length of a client's answer: its nonce and the signature.
@@ -60,11 +61,73 @@ impl Key {
         answer
     }
 
-    /// What a server stores: the salt and the public key.
-    pub fn stored(&self) -> Vec<u8> {
-        [self.salt.as_slice(), self.key.verifying_key().as_bytes()].concat()
+    /// What a server stores.
+    pub fn stored(&self) -> Stored {
+        Stored { salt: self.salt, public: self.key.verifying_key().to_bytes() }
     }
 }
+
+/// What a server stores of a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// What is said of the salt.
+    pub salt: [u8; SALT_BYTES],
+    /// The public key.
+    pub public: [u8; ed25519::PUBLIC_BYTES],
+}
+
+impl Stored {
+    /// Reads MariaDB's text: `P` and the rounds in a digit, the salt and the key in base64, with
+    /// colons between them.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let [b'P', digit, b':', salt_and_key @ ..] = text else { return None };
+        let factor = digit.checked_sub(b'0').filter(|factor| *factor <= FACTOR_MAX)?;
+        let (own, key) = salt_and_key.split_at_checked(OWN_LETTERS)?;
+        let own = pem::base64(own).filter(|own| own.len() + 2 == SALT_BYTES)?;
+        let public = ed25519::parse_stored(key.strip_prefix(b":")?)?;
+        Some(Self { salt: with_own(factor, &own), public })
+    }
+
+    /// The power of two by which the rounds are multiplied.
+    pub fn factor(&self) -> u8 {
+        self.salt.get(1).copied().unwrap_or(0)
+    }
+
+    /// The bytes that a client, too, has of it after its login.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [self.salt.as_slice(), &self.public].concat()
+    }
+
+    /// Whether it was made of a password; takes as long as to derive a key.
+    pub fn is_of(&self, password: &[u8]) -> bool {
+        Key::derive(password, &self.salt).is_some_and(|key| key.stored() == *self)
+    }
+}
+
+/// Whether a client's answer is of one who knows the password of a public key.
+pub fn verify(
+    answer: &[u8],
+    nonce: &[u8; CHALLENGE_BYTES],
+    public: &[u8; ed25519::PUBLIC_BYTES],
+) -> bool {
+    let Some((own, signature)) = answer.split_at_checked(CHALLENGE_BYTES) else { return false };
+    ed25519::verify(signature, &[nonce, own].concat(), public)
+}
+
+/// A salt for a name, which stays the same as long as the secret does.
+pub fn salt_for(name: &[u8], secret: &[u8; 32], factor: u8) -> [u8; SALT_BYTES] {
+    with_own(factor.min(FACTOR_MAX), &sha256(&[b"salt", secret, name]))
+}
+
+fn with_own(factor: u8, own: &[u8]) -> [u8; SALT_BYTES] {
+    let mut salt = [0; SALT_BYTES];
+    let all = [b'P', factor].into_iter().chain(own.iter().copied());
+    salt.iter_mut().zip(all).for_each(|(to, from)| *to = from);
+    salt
+}
+
+/// The letters of a salt itself.
+const OWN_LETTERS: usize = 24;
 
 #[cfg(test)]
 mod tests {
@@ -93,8 +156,43 @@ mod tests {
             let key = Key::derive(&password, &salt).expect("a salt");
             let own = answer.first_chunk().expect("a nonce");
             prop_assert_eq!(answer.as_slice(), key.answer_with(&nonce, own));
-            prop_assert_eq!(stored, key.stored());
+            prop_assert_eq!(stored, key.stored().to_bytes());
+            let public = key.stored().public;
+            prop_assert!(verify(&answer, &nonce, &public));
+            prop_assert!(!verify(&answer, &nonce.map(|byte| byte ^ 1), &public));
+            prop_assert!(!verify(&answer[1..], &nonce, &public));
+            let other = Key::derive(b"", &salt).expect("a salt").stored().public;
+            prop_assert!(!verify(&answer, &nonce, &other));
         }
+    }
+
+    #[test]
+    fn stored_texts_are_those_of_mariadb() {
+        // the example in MariaDB's documentation has a shorter salt than its servers make
+        let text = b"P3:c2FsdCBvZiBlaWdodGVlbi4u:ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
+        let stored = Stored::parse(text).expect("a text of a server");
+        assert_eq!(&stored.salt, b"P\x03salt of eighteen..");
+        assert_eq!(stored.public, ed25519::public_key(b"secret"));
+        assert_eq!(stored.factor(), 3);
+        for (at, byte) in [(0, b'Q'), (1, b'4'), (1, b'/'), (2, b';'), (5, b'*'), (27, b'A')] {
+            let mut wrong = *text;
+            wrong[at] = byte;
+            assert_eq!(Stored::parse(&wrong), None, "{}", wrong.escape_ascii());
+        }
+        assert_eq!(Stored::parse(&text[..text.len() - 1]), None);
+        assert_eq!(Stored::parse(b"P0:"), None);
+    }
+
+    #[test]
+    fn a_salt_for_a_name_is_a_salt_and_stays() {
+        let secret = [7; 32];
+        let salt = salt_for(b"ann", &secret, 2);
+        assert_eq!(salt, salt_for(b"ann", &secret, 2));
+        assert_ne!(salt, salt_for(b"bob", &secret, 2));
+        assert_ne!(salt, salt_for(b"ann", &[8; 32], 2));
+        let stored = Key::derive(b"secret", &salt).expect("a salt").stored();
+        assert!(stored.is_of(b"secret") && !stored.is_of(b"Secret"));
+        assert_eq!(stored.factor(), 2);
     }
 
     #[test]

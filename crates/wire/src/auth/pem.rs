@@ -1,4 +1,4 @@
-//! PEM text of public keys: base64 between two lines.
+//! Base64, and the PEM text of public keys: base64 between two lines.
 
 /// The PEM text of a public key's DER bytes.
 pub(super) fn encode(der: &[u8]) -> Vec<u8> {
@@ -29,10 +29,14 @@ pub(super) fn encode(der: &[u8]) -> Vec<u8> {
 pub(super) fn decode(pem: &[u8]) -> Option<Vec<u8>> {
     let begin = memchr::memmem::find(pem, BEGIN)? + BEGIN.len();
     let body = pem.get(begin..)?;
-    let body = body.get(..memchr::memmem::find(body, END)?)?;
-    let mut out = Vec::with_capacity(body.len() / 4 * 3);
+    base64(body.get(..memchr::memmem::find(body, END)?)?)
+}
+
+/// The bytes in base64 text, with or without padding and blanks.
+pub(super) fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut held) = (0_u32, 0_u32);
-    for &byte in body.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'=') {
+    for &byte in text.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'=') {
         let digit = ALPHABET.iter().position(|letter| *letter == byte)?;
         bits = bits << 6 | u32::try_from(digit).ok()?;
         held += 6;

@@ -1,6 +1,7 @@
 //! What server and client say to each other between the handshake response and the OK packet.
 
 use crate::Malformed;
+use crate::auth::Plugin;
 use crate::connect::SCRAMBLE_BYTES;
 use crate::fault::What;
 use crate::reader::Reader;
@@ -31,13 +32,16 @@ impl<'a> AuthSwitch<'a> {
         Ok(Self { plugin, data: data.strip_suffix(&[0]).unwrap_or(data) })
     }
 
-    /// Appends the payload.
+    /// Appends the payload. As with servers, the longer nonce has no closing NUL: clients count
+    /// its bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(Self::MARKER);
         out.extend_from_slice(self.plugin);
         out.push(0);
         out.extend_from_slice(self.data);
-        out.push(0);
+        if self.data.len() != CHALLENGE_BYTES {
+            out.push(0);
+        }
     }
 
     /// The data as the nonce of the password plugins.
@@ -91,19 +95,19 @@ impl<'a> AuthMore<'a> {
     }
 }
 
-/// A client of `caching_sha2_password` asks for the server's public key.
+/// A client asks for the server's public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKeyRequest;
 
 impl PublicKeyRequest {
-    /// The whole payload.
+    /// The whole payload of a client of `caching_sha2_password`.
     pub const PAYLOAD: [u8; 1] = [0x02];
 
     /// The same of a client of `sha256_password`.
     pub const OF_SHA256: [u8; 1] = [0x01];
 
-    /// Whether a client's payload is the request.
-    pub fn is(payload: &[u8]) -> bool {
-        payload == Self::PAYLOAD
+    /// Whether a client's payload is the request by that plugin.
+    pub fn is(payload: &[u8], plugin: Plugin) -> bool {
+        payload == if plugin == Plugin::Sha256Password { Self::OF_SHA256 } else { Self::PAYLOAD }
     }
 }

@@ -1,6 +1,7 @@
 //! Packets of the connection phase as programs send them, and broken ones.
 
 use super::*;
+use crate::auth::Plugin;
 use crate::fault::What;
 use crate::{Caps, Malformed, Status};
 
@@ -191,6 +192,8 @@ fn data_of_plugins_is_read_with_and_without_its_marker() {
     assert_eq!(AuthMore::parse(&[1, AuthMore::FAST_OK]).unwrap().data, [3]);
     assert_eq!(AuthMore::parse(&[AuthMore::FULL_AUTH]).unwrap().data, [4]);
     assert_eq!(AuthMore::parse(&[]).unwrap_err().what, What::Empty);
-    assert!(PublicKeyRequest::is(&[2]));
-    assert!(!PublicKeyRequest::is(&[2, 0]));
+    assert!(PublicKeyRequest::is(&[2], Plugin::CachingSha2));
+    assert!(PublicKeyRequest::is(&[1], Plugin::Sha256Password));
+    assert!(!PublicKeyRequest::is(&[2], Plugin::Sha256Password));
+    assert!(!PublicKeyRequest::is(&[2, 0], Plugin::CachingSha2));
 }

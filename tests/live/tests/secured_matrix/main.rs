@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use lab::{Cluster, Flavour, RunDir};
 use live::cover::{Case, pairs};
 use live::exchange::{Asked, CAPS, asked, difference, exchange, query};
 use live::secured::{How, Secured};
-use live::{NewerMariaDb, Pki, Program, Proxy, encrypted, skip};
+use live::{Pki, Proxy, encrypted};
 use rustls::client::Resumption;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
@@ -483,25 +483,6 @@ fn run(flavour: Flavour) {
 #[test]
 fn every_combination_is_a_plain_mariadb() {
     run(Flavour::MariaDb);
-}
-
-/// This program with the newer server in the place of the machine's.
-#[test]
-fn every_combination_is_a_plain_newer_mariadb() {
-    const WHAT: &str = "the matrix with a newer MariaDB";
-    if !live::full() {
-        return skip(WHAT, "in the long form, TIDEGATE_LIVE=full");
-    }
-    let newer = match NewerMariaDb::find() {
-        Ok(newer) => newer,
-        Err(why) => return skip(WHAT, &why),
-    };
-    let own = std::env::current_exe().expect("known");
-    let test = ["every_combination_is_a_plain_mariadb", "--exact", "--nocapture"];
-    let ran = Program::new(own).args(test).env("TIDEGATE_MARIADBD", newer.server);
-    let ran = ran.limit(Duration::from_secs(300)).run();
-    println!("{}", ran.output);
-    assert!(ran.success && ran.output.contains(" combinations and "), "{}", ran.errors);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use wire::auth::Plugin;
+use wire::auth::{Plugin, parsec};
 use wire::connect::{ChangeUser, Compression, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
@@ -28,10 +28,12 @@ use crate::users::{Account, Credential};
 pub(crate) enum Expect {
     /// The response of the plugin that was switched to.
     Response,
-    /// Full authentication: the request for the key, or clear text on a Unix socket.
+    /// The password itself where nobody can listen in, or the request for the key.
     Password,
     /// The password, encrypted with the key.
     Encrypted,
+    /// What a client of `parsec` says that was told no salt.
+    BeforeSalt,
 }
 
 /// The last authentication of a session.
@@ -189,9 +191,17 @@ impl Proxy {
             Err(name) => return self.refuse(id, seq, error::charset_refused(name)),
         };
         let first = self.first_state(account.as_deref(), named, charset);
-        let plugin = match response.plugin {
-            Some(name) if caps.contains(Caps::PLUGIN_AUTH) => Plugin::from_name(name),
-            _ => Plugin::NativePassword,
+        let by = response.plugin.filter(|_| caps.contains(Caps::PLUGIN_AUTH));
+        let greeted_by = self.snapshot.vars.default_authentication_plugin.as_bytes();
+        let plugin = match by.map(Plugin::from_name) {
+            // a client that goes by another plugin than the greeting may wait to be asked
+            _ if response.auth_response.is_empty() && by.is_some_and(|it| it != greeted_by) => {
+                Plugin::Other
+            }
+            Some(plugin @ (Plugin::NativePassword | Plugin::CachingSha2)) => plugin,
+            // it answers a nonce that the greeting does not have
+            Some(_) => Plugin::Other,
+            None => Plugin::NativePassword,
         };
         let login = Login {
             scramble,
@@ -278,14 +288,20 @@ impl Proxy {
         login.with_password |= says_something(packet.payload);
         match login.expect {
             Expect::Response => self.judge(id, login, packet.payload),
-            Expect::Password if PublicKeyRequest::is(packet.payload) => {
+            Expect::BeforeSalt if packet.payload.is_empty() => self.tell_salt(id, login),
+            // by a salt that it was told before
+            Expect::BeforeSalt if packet.payload.len() == parsec::ANSWER_BYTES => {
+                self.judge_first(id, login, Shown::Response(packet.payload.into()));
+            }
+            Expect::Password if PublicKeyRequest::is(packet.payload, login.plugin) => {
                 let pem = self.offer.key.public_pem();
                 let seq = &mut login.seq;
                 self.orders.send(End::Client(id), |out| write_auth_more(out, seq, pem));
                 login.expect = Expect::Encrypted;
                 self.await_login(id, login);
             }
-            Expect::Password if secure => {
+            // a lone zero is no password, which anybody may hear
+            Expect::Password if secure || packet.payload == [0] => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
                 self.judge_first(id, login, Shown::Password(clear.into()));
             }
@@ -297,7 +313,7 @@ impl Proxy {
             Expect::Encrypted => {
                 self.judge_first(id, login, Shown::Encrypted(packet.payload.into()));
             }
-            Expect::Password => self.deny(id, &login),
+            Expect::Password | Expect::BeforeSalt => self.deny(id, &login),
         }
     }
 

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use wire::auth::{PASSWORD_BYTES_MAX, Plugin, native, sha2};
+use wire::Caps;
+use wire::auth::{PASSWORD_BYTES_MAX, Plugin, ed25519, native, parsec, sha2};
 use wire::connect::{AuthMore, AuthSwitch};
 use wire::reply::{write_auth_more, write_auth_switch};
 
@@ -17,7 +18,7 @@ use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::Phase;
 use crate::session::arriving::login::{Expect, Login};
-use crate::users::{Account, Credential, Form, Lack, Learned};
+use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned};
 
 /// What a client has shown and nobody has looked at.
 #[derive(Debug)]
@@ -84,15 +85,18 @@ impl Proxy {
         if account.is_some_and(|account| account.demands.differ_from(shown).is_none()) {
             return self.judge_first(id, login, Shown::Certificate);
         }
-        let form = self.form_of(&login);
-        let plugin =
-            if form == Form::CachingSha2 { Plugin::CachingSha2 } else { Plugin::NativePassword };
-        match login.plugin {
-            Plugin::CachingSha2 => {}
-            Plugin::NativePassword if plugin == Plugin::NativePassword => {}
-            _ => return self.switch(id, login, plugin),
+        let asked = self.asked_of(&login);
+        let plugin = asked.plugin(login.plugin);
+        if plugin == login.plugin {
+            return self.judge_first(id, login, Shown::Response(response.into()));
         }
-        self.judge_first(id, login, Shown::Response(response.into()));
+        let session = self.sessions.get(id);
+        let can = session.is_some_and(|session| session.caps.contains(Caps::PLUGIN_AUTH));
+        if !can && asked.plugin.is_some_and(|plugin| plugin != Plugin::NativePassword) {
+            self.note_login(id, true);
+            return self.refuse(id, login.seq, error::plugin_unsupported());
+        }
+        self.switch(id, login, plugin);
     }
 
     /// Judges what a client shows, unless it is held up by wrong passwords.
@@ -103,20 +107,29 @@ impl Proxy {
         self.stats.logins_held_up += u64::from(is_held_up);
     }
 
-    /// The form of the password that a client has to prove.
-    fn form_of(&self, login: &Login) -> Form {
+    /// What a client is asked.
+    pub(super) fn asked_of(&self, login: &Login) -> AskedProof {
         match &login.account {
-            Some(account) => account.credential.form(),
+            Some(account) => account.asked(),
             None => {
                 let number = self.offer.guesses.number_of(&login.user);
-                self.snapshot.users.form_of_nobody(number)
+                self.snapshot.users.asked_of_nobody(number)
             }
         }
     }
 
     fn switch(&mut self, id: SessionId, mut login: Box<Login>, plugin: Plugin) {
         login.plugin = plugin;
-        let data = &login.scramble;
+        login.expect = match plugin {
+            Plugin::Sha256Password => Expect::Password,
+            Plugin::Parsec => Expect::BeforeSalt,
+            _ => Expect::Response,
+        };
+        let challenge = self.challenge(&login);
+        let data = match plugin {
+            Plugin::Ed25519 | Plugin::Parsec => challenge.as_slice(),
+            _ => &login.scramble,
+        };
         let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
         let seq = &mut login.seq;
         self.orders.send(End::Client(id), |out| write_auth_switch(out, seq, &switch));
@@ -126,16 +139,28 @@ impl Proxy {
     /// Looks at what was shown, or lets it wait for its turn.
     fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
         let Some([by_name, by_address]) = self.guessers(id, &login.user) else { return };
-        // whoever shows the password itself has taken a place for the name before
-        let (who, limits) = match &shown {
-            Shown::Response(_) | Shown::Certificate => by_name,
-            Shown::Password(_) | Shown::Encrypted(_) => by_address,
+        let (name, address) = match &shown {
+            Shown::Certificate => (Some(by_name), None),
+            // nothing was judged before, and it takes long
+            _ if takes_both_places(login.plugin) => (Some(by_name), Some(by_address)),
+            Shown::Response(_) => (Some(by_name), None),
+            // whoever shows the password itself has taken a place for the name before
+            Shown::Password(_) | Shown::Encrypted(_) => (None, Some(by_address)),
         };
-        match self.offer.guesses.begin(who, self.now_us, limits) {
+        let guesses = &self.offer.guesses;
+        let begin = |place: Option<(Guesser, GuessLimits)>| {
+            place.map_or(Ok(()), |(who, limits)| guesses.begin(who, self.now_us, limits))
+        };
+        let begun = begin(name).and_then(|()| {
+            begin(address).inspect_err(|_| {
+                name.into_iter().for_each(|(who, limits)| guesses.give_back(who, limits));
+            })
+        });
+        match begun {
             Ok(()) => self.weigh(id, login, &shown, [by_name, by_address]),
             Err(wait_us) => {
                 // not for all who wait at the same moment
-                let jitter_us = self.pool.random() % limits.each_us.max(1);
+                let jitter_us = self.pool.random() % by_name.1.each_us.max(1);
                 let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
                 if let Some(session) = self.sessions.get_mut(id) {
                     session.phase = Phase::Unjudged(Unjudged { login, shown: shown.into_owned() });
@@ -181,7 +206,7 @@ impl Proxy {
         shown: &Shown<'_>,
         [by_name, by_address]: [(Guesser, GuessLimits); 2],
     ) {
-        let form = self.form_of(&login);
+        let form = self.asked_of(&login).form;
         let key = &self.offer.key;
         let clear = match shown {
             Shown::Certificate => return self.weigh_certificate(id, login, by_name),
@@ -192,6 +217,9 @@ impl Proxy {
             }
         };
         let worth = match (shown, &clear) {
+            (Shown::Response(response), _) if login.plugin.signs() => {
+                if self.is_signed(&login, response) { Worth::Right } else { Worth::Wrong }
+            }
             (Shown::Response(response), _) => worth_of_response(&login, form, response),
             (_, clear) => {
                 let nobodys = self.snapshot.users.hash_of_nobody();
@@ -200,12 +228,15 @@ impl Proxy {
         };
         match worth {
             Worth::Right => {
-                let by_address = clear.is_some().then_some(by_address);
+                let has_both = clear.is_some() || takes_both_places(login.plugin);
+                let by_address = has_both.then_some(by_address);
                 for (who, limits) in [by_name].into_iter().chain(by_address) {
                     self.offer.guesses.give_back(who, limits);
                 }
                 self.accept_login(id, login);
             }
+            // it was given by a salt of before
+            Worth::Wrong if login.expect == Expect::BeforeSalt => self.tell_salt(id, login),
             Worth::Wrong => self.deny(id, &login),
             Worth::Unknown => self.ask_for_password(id, login),
             Worth::OfServers => self.ask_servers(id, login, &clear.unwrap_or_default()),
@@ -255,6 +286,12 @@ impl Proxy {
     }
 }
 
+/// Whether what a client of a plugin shows is the first thing that is judged of it, and costs more
+/// than a digest.
+fn takes_both_places(plugin: Plugin) -> bool {
+    matches!(plugin, Plugin::Sha256Password | Plugin::Parsec)
+}
+
 /// What a response is worth. Whoever names an account that is not there is told what the wrong
 /// password of one that is would be.
 fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
@@ -299,9 +336,14 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8], nobodys: &[u8]) -> Wo
         return Worth::Wrong;
     }
     let Some(account) = &login.account else {
-        if form == Form::CachingSha2 {
-            // takes the time that it takes where there is an account
-            sha2::verify_stored(clear, nobodys);
+        // takes the time that it takes where there is an account
+        match form {
+            Form::CachingSha2 => drop(sha2::verify_stored(clear, nobodys)),
+            Form::Ed25519 => drop(ed25519::public_key(clear)),
+            Form::Parsec(factor) => {
+                drop(parsec::Key::derive(clear, &parsec::salt_for(b"", &[0; 32], factor)))
+            }
+            Form::Empty | Form::Native | Form::Clear => {}
         }
         return Worth::Wrong;
     };
@@ -311,6 +353,8 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8], nobodys: &[u8]) -> Wo
         Credential::Clear { password, .. } => **password == *clear,
         Credential::Native(double) => native::double_sha1(clear) == *double,
         Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
+        Credential::Ed25519(public) => ed25519::public_key(clear) == *public,
+        Credential::Parsec(stored) => stored.is_of(clear),
         Credential::Unread | Credential::AtServers => false,
     };
     if is_right {

@@ -69,14 +69,16 @@ impl Proxy {
         let account = login.account.as_ref()?;
         let digest = session.client.tls.as_ref()?.own_digest?;
         // who has shown no password may not know it, and could try some against the proof
-        let is_asked = login.plugin == Plugin::NativePassword
-            && !session.caps.contains(Caps::MYSQL)
-            && !account.demands.replace_password();
-        let double_sha1 = match &account.credential {
-            Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
+        let is_asked = !session.caps.contains(Caps::MYSQL) && !account.demands.replace_password();
+        let stored = match (login.plugin, &account.credential) {
+            (
+                Plugin::NativePassword,
+                Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1),
+            ) => double_sha1.to_vec(),
+            (Plugin::Ed25519 | Plugin::Parsec, _) => self.signer(login)?,
             _ => return None,
         };
-        is_asked.then(|| native::proof_of_certificate(double_sha1, &login.scramble, &digest))
+        is_asked.then(|| native::proof_of_certificate(&stored, &login.scramble, &digest))
     }
 
     /// A client's TLS cannot go on, for that reason; its socket is gone.
