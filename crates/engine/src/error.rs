@@ -59,8 +59,8 @@ pub const ERRORS: &[ErrorRow] = &[
     row(
         1045,
         "28000",
-        "wrong user or password; or TLS, or a client certificate, that the account demands is \
-         missing (the reason stands behind the text)",
+        "wrong user or password; or TLS, or a client certificate, that the account or the \
+         listener demands is missing (the reason stands behind the text)",
     ),
     row(1047, "08S01", "a command of the protocol is not known"),
     row(1047, "HY000", "`LOAD DATA LOCAL`, while `mysql-enable_load_data_local_infile` is false"),
@@ -115,6 +115,12 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1927, "70100", "a client killed its own connection, with MariaDB servers"),
     row(1957, "HY000", "`KILL QUERY ID`, whose numbers are a server's"),
     row(2003, "HY000", "a server cannot be connected to, for a user with `fast_forward`"),
+    row(
+        3159,
+        "HY000",
+        "a client in clear text, where `mysql-require_secure_transport` or its listener in \
+         `mysql-interfaces_tls` demands TLS",
+    ),
     row(
         9001,
         "HY000",
@@ -175,6 +181,13 @@ pub fn plugin_unsupported() -> SqlError {
     let message = "Client does not support authentication protocol requested by server; consider \
                    upgrading MySQL client";
     error(1251, *b"08004", message.into())
+}
+
+/// MySQL 3159, for a client in clear text where TLS is demanded.
+pub fn insecure_transport() -> SqlError {
+    let message = "Connections using insecure transport are prohibited while \
+                   mysql-require_secure_transport is true or mysql-interfaces_tls demands TLS.";
+    error(3159, *b"HY000", message.into())
 }
 
 /// The password of a client is right or wrong, and no server was there to say which.

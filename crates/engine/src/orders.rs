@@ -12,6 +12,7 @@ use wire::connect::Compression;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::report::LogEvent;
 use crate::topology::ServerRef;
+use crate::vars::LeastTls;
 
 /// One side of the proxy: a socket as the engine names it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -57,8 +58,9 @@ pub enum Order {
     /// arrives behind what was taken of the bytes of this call.
     Compress(End, Compression),
     /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
-    /// call; what comes of it is told by `Proxy::on_secured` or `Proxy::on_insecure`.
-    Secure(End),
+    /// call, of that version at least; what comes of it is told by `Proxy::on_secured` or
+    /// `Proxy::on_insecure`.
+    Secure(End, LeastTls),
     /// The same for a lane's, towards its server; what comes of it is told by
     /// `Proxy::on_lane_secured` or `Proxy::on_lane_insecure`.
     SecureLane {
@@ -237,7 +239,7 @@ impl Orders {
         self.list.retain(|order| match order {
             Order::Relay { to: end, .. }
             | Order::Send { to: end, .. }
-            | Order::Secure(end)
+            | Order::Secure(end, _)
             | Order::Compress(end, _)
             | Order::Pause(end)
             | Order::Resume(end)

@@ -21,7 +21,7 @@ use crate::report::Quota;
 use crate::route::QueryProcessor;
 pub use crate::session::{Arrival, LoggedIn, Parcel, Secured};
 use crate::session::{
-    Defaults, Defects, Dues, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
+    Client, Defaults, Defects, Dues, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
 };
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
@@ -209,7 +209,11 @@ impl Proxy {
         let clients = arrival.clients;
         let failed = self.has_failed_often(arrival.failed_logins);
         let connection = arrival.connection.0;
-        let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));
+        let demand = self.demand_at(&arrival.proxy);
+        let id = self.sessions.insert_with(|_| {
+            let session = Session::new(arrival, scramble, now_us);
+            Session { client: Client { demand, ..session.client }, ..session }
+        });
         self.connections.insert(connection, id);
         if failed {
             self.stats.hosts_refused += 1;

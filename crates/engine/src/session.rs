@@ -31,6 +31,7 @@ use crate::pool::queue::Ticket;
 use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::users::Account;
+use crate::vars::TlsDemand;
 
 mod arriving;
 mod command;
@@ -312,6 +313,8 @@ pub(crate) struct Client {
     pub secure: bool,
     /// It may ask for TLS, where that is allowed.
     pub can_have_tls: bool,
+    /// What the listener that it came to demands of its TLS.
+    pub demand: Option<TlsDemand>,
     /// What is known of its TLS.
     pub tls: Option<Arc<Secured>>,
     /// How what it sends and gets is compressed.
@@ -440,6 +443,7 @@ impl Session {
                 presenter: None,
                 secure,
                 can_have_tls,
+                demand: None,
                 tls: None,
                 compression: None,
                 proxy,

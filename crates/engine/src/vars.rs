@@ -14,6 +14,7 @@ mod charset_table;
 mod flow_table;
 mod idle_table;
 mod interface;
+mod interfaces_tls;
 mod key_hash;
 mod listeners_table;
 mod logging_table;
@@ -28,6 +29,7 @@ mod value;
 use crate::config_fault::ConfigFault;
 
 pub use interface::Interface;
+pub use interfaces_tls::{InterfacesTls, LeastTls, TlsDemand};
 pub use key_hash::KeyHash;
 pub use networks::Networks;
 pub use suggest::nearest;
@@ -85,6 +87,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// Listening addresses, separated by `;`.
     Interfaces,
+    /// What such addresses demand of TLS, separated by `;`.
+    InterfacesTls,
     /// Accounts as `user:password`, separated by `;`.
     Credentials,
     /// What public keys are known by, separated by `;`.

@@ -30,6 +30,8 @@ pub(crate) struct Certificates {
     connectors: Arc<Connectors>,
     /// When ends of certificates were last warned of, in seconds since 1970.
     warned_s: AtomicI64,
+    /// What was last said of demands that nobody can meet.
+    unmet: Mutex<Option<String>>,
     /// What was made in memory, for a process without a directory.
     own: Mutex<Option<Arc<OwnCertificate>>>,
 }
@@ -42,10 +44,10 @@ impl Certificates {
     /// Those of a data directory, where there is one. Before there are workers: a process whose
     /// certificates cannot be read serves whoever can do without.
     pub(crate) fn new(dir: Option<PathBuf>, snapshot: &Snapshot) -> Self {
-        let (workers, acceptor, warned_s, own) = Default::default();
+        let (workers, acceptor, warned_s, unmet, own) = Default::default();
         let connectors = Arc::<Connectors>::default();
         connectors.replace(to_servers::as_far_as_can_be(snapshot));
-        let certificates = Self { dir, workers, acceptor, connectors, warned_s, own };
+        let certificates = Self { dir, workers, acceptor, connectors, warned_s, unmet, own };
         match certificates.read(&snapshot.vars) {
             Ok(acceptor) => {
                 *lock(&certificates.acceptor) = acceptor;
@@ -53,17 +55,26 @@ impl Certificates {
             }
             Err(fault) => tracing::error!("clients cannot have TLS: {fault}"),
         }
+        certificates.warn_of_demands(snapshot);
         certificates
     }
 
     /// What cannot be read of what a configuration names, where that is all that is known: who can
     /// have no TLS, and why.
-    pub(crate) fn faults(snapshot: &Snapshot) -> Vec<(&'static str, ConfigFault)> {
-        let (workers, acceptor, connectors, warned_s, own) = Default::default();
-        let nowhere = Self { dir: None, workers, acceptor, connectors, warned_s, own };
-        let to_clients = nowhere.read(&snapshot.vars).err().map(|fault| ("clients", fault));
-        let to_servers = to_servers::faults(snapshot).into_iter().map(|fault| ("servers", fault));
-        to_clients.into_iter().chain(to_servers).collect()
+    pub(crate) fn faults(snapshot: &Snapshot) -> Vec<String> {
+        let (workers, acceptor, connectors, warned_s, unmet, own) = Default::default();
+        let nowhere = Self { dir: None, workers, acceptor, connectors, warned_s, unmet, own };
+        let acceptor = nowhere.read(&snapshot.vars);
+        let lacks = |who: &str, fault: &ConfigFault| format!("{who} cannot have TLS: {fault}");
+        let to_clients = acceptor.as_ref().err().map(|fault| lacks("clients", fault));
+        let unmet = match acceptor {
+            // which authorities there will be is not known
+            Ok(Some(_)) => None,
+            Ok(None) | Err(_) => unmet_by(None, snapshot),
+        };
+        let to_servers = to_servers::faults(snapshot);
+        let to_servers = to_servers.iter().map(|fault| lacks("servers", fault));
+        to_clients.into_iter().chain(unmet).chain(to_servers).collect()
     }
 
     /// The same, with workers that are to be told of changes.
@@ -145,6 +156,15 @@ impl Certificates {
         }
         self.warned_s.store(0, Ordering::Relaxed);
         self.warn_of_ends();
+    }
+
+    /// Warns, once each time that it begins, of what is demanded of clients and cannot be had.
+    pub(crate) fn warn_of_demands(&self, snapshot: &Snapshot) {
+        let unmet = unmet_by(self.current().as_deref(), snapshot);
+        let before = std::mem::replace(&mut *lock(&self.unmet), unmet.clone());
+        if let Some(unmet) = unmet.filter(|unmet| before.as_ref() != Some(unmet)) {
+            tracing::warn!("{unmet}");
+        }
     }
 
     /// Warns of certificates that end soon, once a day and when others come into force.
@@ -236,6 +256,27 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn fault(TlsFault { setting, reason }: TlsFault) -> ConfigFault {
     ConfigFault { table: "mysql_variables", row: None, column: setting.to_owned(), reason }
+}
+
+/// What is demanded of clients that these can have no TLS for, and why.
+fn unmet_by(acceptor: Option<&Acceptor>, snapshot: &Snapshot) -> Option<String> {
+    let vars = &snapshot.vars;
+    let mut demands = vars.interfaces_tls.demands();
+    if let Some(acceptor) = acceptor {
+        let is_unmet = !acceptor.asks() && demands.any(|demand| demand.certificate);
+        let told = "mysql-interfaces_tls demands certificates of clients, and there is no ssl_ca \
+                    that could vouch for one";
+        return is_unmet.then(|| told.to_owned());
+    }
+    let by_accounts = || snapshot.users.iter().any(|account| account.use_ssl);
+    let who = match demands.next() {
+        _ if vars.require_secure_transport => "mysql-require_secure_transport demands",
+        Some(_) => "mysql-interfaces_tls demands",
+        None if by_accounts() => "accounts with use_ssl = 1 demand",
+        None => return None,
+    };
+    let why = if vars.have_ssl { "there is no certificate" } else { "mysql-have_ssl is false" };
+    Some(format!("{who} TLS of clients, and they can have none: {why}"))
 }
 
 /// The files of a list.

@@ -9,9 +9,7 @@ use crate::summary;
 /// Reads `file` and prints what it would run; fails with all errors rendered.
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
     let mut loaded = crate::config::load(file)?;
-    let no_tls = Certificates::faults(&loaded.snapshot).into_iter();
-    let no_tls =
-        no_tls.map(|(who, fault)| Told::warning(format!("{who} cannot have TLS: {fault}")));
+    let no_tls = Certificates::faults(&loaded.snapshot).into_iter().map(Told::warning);
     loaded.warnings.splice(..0, no_tls);
     let notes = loaded.warnings.iter().filter(|told| told.is_note).count();
     let warnings = loaded.warnings.len() - notes;

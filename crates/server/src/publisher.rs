@@ -341,6 +341,7 @@ impl Publisher {
         let secured = self.certificates.prepare(&state.snapshot, &snapshot);
         let listens = |secured| self.listening.follow(before, after).map(|()| secured);
         self.certificates.take_over(secured.and_then(listens).map_err(refuse)?);
+        self.certificates.warn_of_demands(&snapshot);
         state.recording.note(input, &events, &keeper);
         state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;

@@ -12,9 +12,10 @@ use rustls::server::{
     ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
 };
 use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
 use rustls::{
     Connection, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig,
-    ServerConnection, SignatureScheme,
+    ServerConnection, SignatureScheme, SupportedProtocolVersion,
 };
 
 use crate::certificate::{self, Certificate};
@@ -45,6 +46,8 @@ pub struct Terms {
 /// Makes the codecs of clients' sockets.
 pub struct Acceptor {
     config: Arc<ServerConfig>,
+    /// The same of TLS 1.3 alone, where that is spoken.
+    newest: Option<Arc<ServerConfig>>,
     shown: Arc<ByName>,
     /// Says whether an authority vouches for a client's certificate.
     trust: Option<Arc<dyn ClientCertVerifier>>,
@@ -61,29 +64,49 @@ impl Acceptor {
         let shown = Arc::new(shown(terms, &provider, &mut certificates)?);
         let trust = trust(terms, &provider, &mut certificates)?;
         let asks = trust.as_ref().map(|trust| Arc::new(Asks { trust: trust.clone() }));
-        let builder = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&versions)
-            .map_err(|error| TlsFault::new("tls_version", error.to_string()))?;
-        let builder = match asks {
-            Some(asks) => builder.with_client_cert_verifier(asks),
-            None => builder.with_no_client_auth(),
+        let config = |versions: &[&'static SupportedProtocolVersion]| {
+            let builder = ServerConfig::builder_with_provider(provider.clone())
+                .with_protocol_versions(versions)
+                .map_err(|error| TlsFault::new("tls_version", error.to_string()))?;
+            let builder = match &asks {
+                Some(asks) => builder.with_client_cert_verifier(asks.clone()),
+                None => builder.with_no_client_auth(),
+            };
+            let mut config = builder.with_cert_resolver(shown.clone());
+            let ticketer = Ticketer::new();
+            config.ticketer =
+                ticketer.map_err(|error| TlsFault::new("ssl_key", error.to_string()))?;
+            // a ticket has all that is needed to resume a session, and serves several times
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 1;
+            Ok(Arc::new(config))
         };
-        let mut config = builder.with_cert_resolver(shown.clone());
-        let ticketer = Ticketer::new();
-        config.ticketer = ticketer.map_err(|error| TlsFault::new("ssl_key", error.to_string()))?;
-        // a ticket has all that is needed to resume a session, and serves several times
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 1;
-        Ok(Self { config: Arc::new(config), shown, trust, certificates })
+        let newest = versions.contains(&&TLS13).then(|| config(&[&TLS13])).transpose()?;
+        let config = config(&versions)?;
+        Ok(Self { config, newest, shown, trust, certificates })
     }
 
     /// The codec of a client's socket, for everything behind the request for TLS, and where to
     /// watch it; `None` when the system has no random bytes.
     pub fn accept(&self) -> Option<(Box<dyn Codec>, Watch)> {
-        let connection = ServerConnection::new(self.config.clone()).ok()?;
+        self.accept_by(&self.config)
+    }
+
+    /// The same of a client that has to speak TLS 1.3; `None` also where that is not spoken.
+    pub fn accept_newest(&self) -> Option<(Box<dyn Codec>, Watch)> {
+        self.accept_by(self.newest.as_ref()?)
+    }
+
+    fn accept_by(&self, config: &Arc<ServerConfig>) -> Option<(Box<dyn Codec>, Watch)> {
+        let connection = ServerConnection::new(config.clone()).ok()?;
         let server = Serves { shown: self.shown.clone(), trust: self.trust.clone() };
         let (records, watch) = Records::new(Connection::Server(connection), Side::Server(server));
         Some((Box::new(records), watch))
+    }
+
+    /// Whether clients are asked for certificates.
+    pub fn asks(&self) -> bool {
+        self.trust.is_some()
     }
 
     /// What `rustls` makes connections from, for sockets that have no codec.

@@ -71,7 +71,7 @@ impl Guesses {
         now: Instant,
     ) -> Verdict {
         let is_local = origin.from.is_loopback() && !origin.is_told;
-        if vars.require_secure_transport && !origin.is_secure && !is_local {
+        if vars.admin_require_secure_transport && !origin.is_secure && !is_local {
             return Verdict::Insecure;
         }
         if !vars.restapi_authentication {

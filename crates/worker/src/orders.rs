@@ -76,7 +76,7 @@ impl Worker {
                 let (lane, server) = (*lane, server.clone());
                 self.dial(io, lane, &server, at.map(Addr::Tcp).as_ref());
             }
-            Order::Secure(end) => self.secure(io, *end),
+            Order::Secure(end, least) => self.secure(io, *end, *least),
             Order::Compress(end, compression) => self.compress(io, *end, *compression),
             Order::SecureLane { lane, server, account, host, may_prove } => {
                 let host = host.as_deref().unwrap_or(&server.hostname);

@@ -12,16 +12,21 @@ use engine::ids::LaneId;
 use engine::orders::End;
 use engine::proxy::{ClientCertificate, Secured};
 use engine::topology::Server;
+use engine::vars::LeastTls;
 use io::{Driver, Edge};
 use wire::connect::Compression;
 
 use crate::Worker;
 
 impl Worker {
-    /// Puts TLS on a client's socket.
-    pub(crate) fn secure<D: Driver>(&mut self, io: &mut Edge<D>, end: End) {
+    /// Puts TLS on a client's socket, of that version at least.
+    pub(crate) fn secure<D: Driver>(&mut self, io: &mut Edge<D>, end: End, least: LeastTls) {
         let Some(sock) = self.sock(end) else { return };
-        match self.acceptor.as_ref().and_then(|acceptor| acceptor.accept()) {
+        let accept = match least {
+            LeastTls::Any => tls::Acceptor::accept,
+            LeastTls::V13 => tls::Acceptor::accept_newest,
+        };
+        match self.acceptor.as_deref().and_then(accept) {
             Some((codec, watch)) => {
                 self.securing.insert(end, watch);
                 io.put_on(sock, codec);

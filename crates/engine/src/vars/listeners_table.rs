@@ -13,6 +13,14 @@ pub(super) const ROWS: &[Variable] = &[
         "Addresses and Unix sockets on which clients are served.",
     )
     .acts(Effect::AtOnce),
+    mysql(
+        "interfaces_tls",
+        Kind::InterfacesTls,
+        "",
+        "What listeners of mysql-interfaces demand of clients: `required`, `certificate`, \
+         `TLSv1.2` or `TLSv1.3`, as in `0.0.0.0:6034 certificate TLSv1.3`.",
+    )
+    .acts(Effect::NewConnections),
     mysql("threads", int(1, 255), "4", "Worker threads; each serves its own share of the clients.")
         .acts(Effect::Restart),
     mysql(
@@ -44,6 +52,13 @@ pub(super) const ROWS: &[Variable] = &[
     .acts(Effect::NewConnections),
     mysql("have_ssl", Kind::Bool, "true", "Whether clients are offered TLS.")
         .acts(Effect::NewConnections),
+    mysql(
+        "require_secure_transport",
+        Kind::Bool,
+        "false",
+        "Whether TCP clients have to use TLS; without it they get error 3159.",
+    )
+    .acts(Effect::NewConnections),
     mysql(
         "have_compress",
         Kind::Bool,

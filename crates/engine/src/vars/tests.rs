@@ -22,6 +22,8 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
+    ("mysql-interfaces_tls", "ours: no listener demands TLS there"),
+    ("mysql-require_secure_transport", "ours, named as in MySQL's servers"),
     ("mysql-failed_connection_delay", "ours: wrong passwords take time"),
     ("mysql-failed_connections_threshold", "ours: see failed_connection_delay"),
     ("mysql-ssl_ca", "ours, named as in MySQL's servers: TLS towards clients"),
@@ -209,6 +211,26 @@ fn all_faults_are_given_at_once_with_table_column_and_range() {
              `admin-`",
         ]
     );
+}
+
+#[test]
+fn a_listener_that_demands_tls_is_one_of_the_interfaces() {
+    let with = |demands: &str, versions: &str| {
+        let pairs = [
+            ("mysql-interfaces_tls", demands),
+            ("mysql-interfaces", "0.0.0.0:6033;127.0.0.1:6034"),
+            ("mysql-tls_version", versions),
+        ];
+        let faults = Vars::from_pairs(&pairs.map(|(name, value)| (name.into(), value.into())));
+        faults.map(drop).map_err(|faults| faults[0].to_string())
+    };
+    assert_eq!(with("127.0.0.1:6034 TLSv1.3; *:6033 required", "TLSv1.2,TLSv1.3"), Ok(()));
+    let place = "mysql_variables column interfaces_tls: item 2, `0.0.0.0:6034 TLSv1.3`: ";
+    let unknown = with("127.0.0.1:6034 required; *:6034 TLSv1.3", "");
+    assert_eq!(unknown, Err(format!("{place}mysql-interfaces has no such address")));
+    let place = "mysql_variables column interfaces_tls: item 1, `127.0.0.1:6034 TLSv1.3`: ";
+    let unspoken = with("127.0.0.1:6034 TLSv1.3", "TLSv1.2");
+    assert_eq!(unspoken, Err(format!("{place}mysql-tls_version is without TLSv1.3")));
 }
 
 #[test]

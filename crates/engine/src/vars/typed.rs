@@ -10,7 +10,7 @@ use std::fmt;
 
 use sql::DigestOptions;
 
-use super::{Effect, Interface, KeyHash, Networks, Value};
+use super::{Effect, Interface, InterfacesTls, KeyHash, Networks, Value};
 use crate::config_fault::ConfigFault;
 
 /// Declares [`Vars`]: each field with its type and the variable it is read from.
@@ -38,6 +38,8 @@ macro_rules! vars {
 vars! {
     /// Where clients are listened for.
     interfaces: Vec<Interface> = "mysql-interfaces",
+    /// What those listeners demand of clients.
+    interfaces_tls: InterfacesTls = "mysql-interfaces_tls",
     /// Worker threads.
     threads: u32 = "mysql-threads",
     /// Length of a listening socket's queue of connections not yet accepted.
@@ -50,6 +52,8 @@ vars! {
     proxy_protocol_networks: Networks = "mysql-proxy_protocol_networks",
     /// Whether clients are offered TLS.
     have_ssl: bool = "mysql-have_ssl",
+    /// Whether TCP clients have to use TLS.
+    require_secure_transport: bool = "mysql-require_secure_transport",
     /// Whether clients are offered compression.
     have_compress: bool = "mysql-have_compress",
     /// Files of certificates shown to clients, separated by `;`; empty for those in the directory
@@ -359,7 +363,7 @@ vars! {
     /// Tokens that count like an account, separated by `;`.
     restapi_tokens: String = "admin-restapi_tokens",
     /// Whether administrators and HTTP clients of other machines have to use TLS.
-    require_secure_transport: bool = "admin-require_secure_transport",
+    admin_require_secure_transport: bool = "admin-require_secure_transport",
     /// Whose connections to administrators' and HTTP ports may begin with a header of the PROXY
     /// protocol.
     admin_proxy_protocol_networks: Networks = "admin-proxy_protocol_networks",
@@ -398,7 +402,17 @@ impl Vars {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Vars::from_values(values)) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let vars = Vars::from_values(values);
+        match vars.interfaces_tls.fault(&vars.interfaces, &vars.tls_version) {
+            None => Ok(vars),
+            Some(reason) => {
+                let variable = super::find("mysql-interfaces_tls");
+                Err(variable.map(|variable| variable.fault(reason)).into_iter().collect())
+            }
+        }
     }
 
     /// The variables that act after a restart only and have another value in `wanted`.
@@ -518,6 +532,15 @@ impl Field for Vec<KeyHash> {
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Text(value) => KeyHash::parse_list(value).ok(),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}
+
+impl Field for InterfacesTls {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => InterfacesTls::parse(value).ok(),
             Value::Bool(_) | Value::Int(_) => None,
         }
     }

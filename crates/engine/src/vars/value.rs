@@ -5,7 +5,7 @@
 use core::net::IpAddr;
 use std::fmt;
 
-use super::{Interface, KeyHash, Kind, Networks};
+use super::{Interface, InterfacesTls, KeyHash, Kind, Networks};
 
 /// A validated value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,9 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Text => Ok(Value::Text(unset_when_null(text).to_owned())),
         Kind::OneOf(words) => parse_word(text, words).map(|word| Value::Text(word.to_owned())),
         Kind::Interfaces => parse_interfaces(text).map(Value::Text),
+        Kind::InterfacesTls => {
+            InterfacesTls::parse(unset_when_null(text)).map(|it| Value::Text(it.to_string()))
+        }
         Kind::Credentials => parse_credentials(text).map(Value::Text),
         Kind::KeyHashes => parse_key_hashes(text).map(Value::Text),
         Kind::Networks => {
@@ -58,6 +61,11 @@ pub(super) fn allowed(kind: Kind) -> String {
             .collect::<Vec<_>>()
             .join(", "),
         Kind::Interfaces => "ip:port, [ipv6]:port or /path/of.sock, separated by ;".to_owned(),
+        Kind::InterfacesTls => {
+            "addresses of mysql-interfaces, each with required, certificate, TLSv1.2 or TLSv1.3 \
+             behind it, separated by ;"
+                .to_owned()
+        }
         Kind::Credentials => "user:password, separated by ;".to_owned(),
         Kind::KeyHashes => "SHA256: and 64 hexadecimal digits, separated by ;".to_owned(),
         Kind::Networks => "* or networks such as 10.0.0.0/8, separated by ,".to_owned(),

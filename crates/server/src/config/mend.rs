@@ -46,6 +46,9 @@ impl Document {
 
     fn mend_variable(&mut self, family: Family, fault: &ConfigFault) -> Option<String> {
         let variable = find_in(family, &fault.column)?;
+        if variable.kind == Kind::InterfacesTls {
+            return None;
+        }
         let name = variable.full_name();
         let at = self.draft.variables.iter().position(|(known, _)| *known == name)?;
         let (_, value) = self.draft.variables.remove(at);

@@ -184,6 +184,10 @@ impl Proxy {
         session.caps = caps;
         session.auth.compression = Compression::agreed(caps, response.zstd_level);
         session.class = caps.intersect(crate::backend::CLASS);
+        if let Some(error) = self.lack_at_listener(id) {
+            self.stats.denied_without_tls += 1;
+            return self.refuse(id, seq, error);
+        }
         let account = self.snapshot.users.find(response.user).cloned();
         let named = response.schema.filter(|schema| !schema.is_empty());
         let charset = match self.offer.collations.of_client(u16::from(response.collation)) {

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use wire::Caps;
 use wire::auth::{Plugin, native};
 
-use crate::error;
+use crate::error::{self, SqlError};
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
 use crate::session::arriving::login::Login;
-use crate::users::{ClientCertificate, Credential};
+use crate::users::{ClientCertificate, Credential, Lack};
+use crate::vars::TlsDemand;
 
 /// What is known of a client's TLS.
 #[derive(Clone, Debug)]
@@ -43,13 +44,37 @@ impl Proxy {
             return self.refuse(id, seq, error::bad_handshake(why));
         }
         session.phase = Phase::Securing { scramble };
-        self.orders.push(Order::Secure(End::Client(id)));
+        let least = session.client.demand.unwrap_or_default().least;
+        self.orders.push(Order::Secure(End::Client(id), least));
     }
 
     /// Whether a client may ask for TLS.
     pub(crate) fn offers_tls(&self, id: SessionId) -> bool {
         let can = self.sessions.get(id).is_some_and(|session| session.client.can_have_tls);
         can && self.snapshot.vars.have_ssl
+    }
+
+    /// What is demanded of clients that come there from now on.
+    pub(crate) fn demand_at(&self, (address, port): &(Arc<str>, u16)) -> Option<TlsDemand> {
+        let vars = &self.snapshot.vars;
+        let of_all = vars.require_secure_transport.then(TlsDemand::default);
+        vars.interfaces_tls.of((address, *port)).or(of_all)
+    }
+
+    /// Why a client is refused whoever it says it is: its listener demands more.
+    pub(super) fn lack_at_listener(&self, id: SessionId) -> Option<SqlError> {
+        let client = &self.sessions.get(id)?.client;
+        let demand = client.demand?;
+        if !client.secure {
+            return Some(error::insecure_transport());
+        }
+        let shown = client.tls.as_ref().and_then(|tls| tls.certificate.as_deref());
+        let lack = match shown {
+            _ if !demand.certificate => None,
+            None => Some(Lack::None),
+            Some(shown) => shown.doubt().map(Lack::Doubted),
+        };
+        lack.map(|lack| error::access_refused(&lack.to_string()))
     }
 
     /// The handshake of a client's TLS is over: what follows is its login.
