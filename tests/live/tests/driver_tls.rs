@@ -336,3 +336,36 @@ fn drivers_verify_the_certificate_and_refuse_others() {
     });
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// Why `mysql_native_password` is announced by default.
+#[test]
+fn without_an_authority_a_client_of_mariadb_goes_by_the_announced_plugin() {
+    let what = "the announced plugin and TLS without an authority";
+    let program = match newer_client() {
+        Ok(program) => program,
+        Err(why) => return skip(what, &why),
+    };
+    let Some(cluster) = live::cluster(what, Flavour::MariaDb, 0) else { return };
+    for (announced, is_let_in) in
+        [("mysql_native_password", true), ("caching_sha2_password", false)]
+    {
+        let dir = RunDir::create().expect("a directory");
+        let announces = format!("default_authentication_plugin = \"{announced}\"");
+        let port = cluster.primary().port;
+        let config = |interfaces: String| configuration(port, &interfaces, &announces);
+        let words = ["--datadir".into(), dir.path().into()];
+        let proxy = Proxy::start_with(&words, config).expect("tidegate starts");
+        let target = Target { host: FAR_HOST, port: proxy.port, authorities: Path::new("") };
+        let done = client(&program, target, &["--protocol=tcp", "--ssl-verify-server-cert"]).run();
+        assert_eq!(done.success, is_let_in, "{announced}: {}", done.errors);
+        let refusal = "The certificate is NOT trusted";
+        assert_eq!(done.errors.contains(refusal), !is_let_in, "{announced}: {}", done.errors);
+        // it leaves in the middle of the handshake: no switch to another plugin could reach it
+        let secured = proxy.counter("tls_clients").expect("counted");
+        assert_eq!(secured, u64::from(is_let_in), "{announced}: {}", proxy.log());
+        let authority = dir.path().join("tidegate-ca.pem");
+        let verified = Target { host: "127.0.0.1", port: proxy.port, authorities: &authority };
+        let done = client(&program, verified, &["--protocol=tcp"]).run();
+        assert!(done.success, "{announced}: {}", done.errors);
+    }
+}

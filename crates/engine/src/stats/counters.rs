@@ -108,7 +108,7 @@ counters! {
     pub server_tls_failures: u64,
     /// Logins refused: wrong user or password.
     pub denied_password: u64,
-    /// Logins refused: the account demands TLS, or another certificate of the client.
+    /// Logins refused: account or listener demand TLS, or another certificate of the client.
     pub denied_without_tls: u64,
     /// Logins that had to wait because of wrong passwords before.
     pub logins_held_up: u64,

@@ -173,7 +173,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     counter(
         "tidegate_denied_without_tls_total",
-        "Logins refused because the account demands TLS, or another certificate.",
+        "Logins refused because account or listener demand TLS, or another certificate.",
         |v, s| s.one(v.collected.counters.denied_without_tls),
     ),
     Family {

@@ -332,3 +332,6 @@ impl Proxy {
 fn says_something(response: &[u8]) -> bool {
     response.iter().any(|byte| *byte != 0)
 }
+
+#[cfg(test)]
+mod tests;
