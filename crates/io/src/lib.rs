@@ -48,6 +48,7 @@ pub use lock::{Lock, locks_taken};
 pub use mailbox::{Mailbox, Waker};
 pub use micros::Micros;
 pub use sockets::{Listener, Sock};
+pub use sys::core_file::write_core_files;
 pub use sys::disk::free_bytes;
 pub use sys::fds::reserve_descriptors;
 pub use sys::memory::{Heap, heap};

@@ -2,6 +2,7 @@
 //! Deliberately knows no loop and no policy.
 
 pub(crate) mod address;
+pub(crate) mod core_file;
 pub(crate) mod disk;
 pub(crate) mod epoll;
 pub(crate) mod fds;

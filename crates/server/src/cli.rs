@@ -102,6 +102,9 @@ pub(crate) struct RunOptions {
     /// are logged
     #[arg(long, value_name = "FILE")]
     pub(crate) stats_file: Option<PathBuf>,
+    /// Let a crash write a core file, which holds passwords
+    #[arg(long)]
+    pub(crate) core_file: bool,
     #[command(flatten)]
     pub(crate) store: StoreOptions,
 }

@@ -12,13 +12,14 @@ use crate::{administration, logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
 pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
+    io::write_core_files(options.core_file);
     let log = logs::start(options.log_format, options.log_level)?;
     let file = match (config::find(options.config.as_deref()), options.store.config_source) {
         (Err(_), ConfigSource::Db) => None,
         (found, _) => Some(found?),
     };
     let stats_file = options.stats_file.as_deref();
-    match serve(file.as_deref(), stats_file, &options.store)? {
+    match serve(file.as_deref(), stats_file, &options.store, options.core_file)? {
         ServingEnded::Stopped => Ok(()),
         ServingEnded::Restart => {
             drop(log);
@@ -40,10 +41,12 @@ fn begin_anew() -> anyhow::Error {
 
 /// Serves what `file`, or the database that `store` names, says until a signal ends it; logging
 /// has been started. Statistics go to `stats_file`, or to the log, when they are asked for.
+/// `core_file` says whether a crash may write one.
 pub(crate) fn serve(
     file: Option<&Path>,
     stats_file: Option<&Path>,
     store: &StoreOptions,
+    core_file: bool,
 ) -> anyhow::Result<ServingEnded> {
     let store_dir = store.datadir.clone();
     let (loaded, store) = administration::load(file, store)?;
@@ -51,6 +54,7 @@ pub(crate) fn serve(
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         config = %origin.display(),
+        core_file = core_file.then_some(true),
         "tidegate starts"
     );
     log_told(&loaded.warnings);

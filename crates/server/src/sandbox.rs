@@ -30,7 +30,7 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
         println!("admin      mariadb -h 127.0.0.1 -P {admin} -u admin -padmin");
         let _log = logs::start(LogFormat::Text, LogLevel::Info)?;
         let store = StoreOptions::default();
-        return run::serve(Some(&file), None, &store).map(drop);
+        return run::serve(Some(&file), None, &store, false).map(drop);
     }
     println!("to run Tidegate on it: tidegate run --config {}", file.display());
     println!("  then: mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");

@@ -96,6 +96,31 @@ fn address(line: &str) -> &str {
 }
 
 #[test]
+fn no_core_file_is_written_unless_it_is_asked_for() {
+    for (name, options, is_asked) in
+        [("no-core", &[][..], false), ("core", &["--core-file"][..], true)]
+    {
+        // by a shell that would have one written otherwise
+        let mut program = Command::new("sh");
+        let limit = if is_asked { "ulimit -S -c 0" } else { "ulimit -S -c $(ulimit -H -c)" };
+        program.args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")]);
+        program.arg(env!("CARGO_BIN_EXE_tidegate"));
+        let mut running = Running::start_by(program, name, ONE_WORKER, options);
+        let starts = running.wait_for("tidegate starts");
+        assert_eq!(starts.contains("core_file=true"), is_asked, "{starts}");
+        running.wait_for("workers started");
+        let path = format!("/proc/{}/limits", running.child.id());
+        let limits = std::fs::read_to_string(path).expect("it runs");
+        let line = limits.lines().find(|line| line.starts_with("Max core file size"));
+        let words: Vec<_> = line.expect("there is one").split_whitespace().collect();
+        let (soft, hard) = (words[4], words[5]);
+        assert_eq!(soft, if is_asked { hard } else { "0" }, "{limits}");
+        running.signal("TERM");
+        assert!(running.end().success());
+    }
+}
+
+#[test]
 fn it_reports_listens_and_ends_with_0_on_sigterm() {
     let mut running = Running::start("term", ONE_WORKER, &[]);
     running.wait_for("tidegate starts");
