@@ -133,15 +133,17 @@ impl Certificates {
     pub(crate) fn reload(&self, snapshot: &Snapshot) -> Result<(), ConfigFault> {
         let to_servers = Some(to_servers::read(snapshot)?);
         let to_clients = Some(self.read(&snapshot.vars)?);
-        self.take_over(PreparedCertificates { to_clients, to_servers });
+        self.take_over(PreparedCertificates { to_clients, to_servers }, snapshot);
         Ok(())
     }
 
     /// Has connections that are made from now on get their TLS from there.
-    pub(crate) fn take_over(
-        &self,
-        PreparedCertificates { to_clients, to_servers }: PreparedCertificates,
-    ) {
+    pub(crate) fn take_over(&self, prepared: PreparedCertificates, snapshot: &Snapshot) {
+        self.adopt(prepared);
+        self.warn_of_demands(snapshot);
+    }
+
+    fn adopt(&self, PreparedCertificates { to_clients, to_servers }: PreparedCertificates) {
         if to_clients.is_none() && to_servers.is_none() {
             return;
         }
@@ -159,7 +161,7 @@ impl Certificates {
     }
 
     /// Warns, once each time that it begins, of what is demanded of clients and cannot be had.
-    pub(crate) fn warn_of_demands(&self, snapshot: &Snapshot) {
+    fn warn_of_demands(&self, snapshot: &Snapshot) {
         let unmet = unmet_by(self.current().as_deref(), snapshot);
         let before = std::mem::replace(&mut *lock(&self.unmet), unmet.clone());
         if let Some(unmet) = unmet.filter(|unmet| before.as_ref() != Some(unmet)) {

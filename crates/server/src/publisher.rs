@@ -340,8 +340,7 @@ impl Publisher {
         let (before, after) = (&state.snapshot.vars, &snapshot.vars);
         let secured = self.certificates.prepare(&state.snapshot, &snapshot);
         let listens = |secured| self.listening.follow(before, after).map(|()| secured);
-        self.certificates.take_over(secured.and_then(listens).map_err(refuse)?);
-        self.certificates.warn_of_demands(&snapshot);
+        self.certificates.take_over(secured.and_then(listens).map_err(refuse)?, &snapshot);
         state.recording.note(input, &events, &keeper);
         state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;

@@ -214,8 +214,8 @@ fn a_driver_is_told_what_is_demanded() {
         {'ssl_disabled': True}\n\
         if cert: tls.update(ssl_cert=cert, ssl_key=key)\n\
         try:\n\
-        \x20   with pymysql.connect(host='127.0.0.1', port=port, user='app', password='app', **tls) \
-        as c:\n\
+        \x20   with pymysql.connect(host='127.0.0.1', port=port, user='app', password='app', \
+        **tls) as c:\n\
         \x20       cursor = c.cursor()\n\
         \x20       cursor.execute('SELECT 1')\n\
         \x20       print('served', cursor.fetchone()[0])\n\
@@ -277,8 +277,8 @@ fn demands_change_for_clients_that_come_later() {
         (
             format!("127.0.0.1:{first} encrypted"),
             format!(
-                "Variable 'mysql-interfaces_tls': item 1, `127.0.0.1:{first} encrypted`: `encrypted` is \
-             no demand; there are required, certificate, TLSv1.2 and TLSv1.3"
+                "Variable 'mysql-interfaces_tls': item 1, `127.0.0.1:{first} encrypted`: \
+                 `encrypted` is no demand; there are required, certificate, TLSv1.2 and TLSv1.3"
             ),
         ),
     ] {
@@ -307,7 +307,8 @@ fn demands_change_for_clients_that_come_later() {
 fn what_nobody_can_meet_is_warned_of() {
     let Some(cluster) = SERVER.cluster() else { return };
     let scene = Scene::new(cluster.primary(), ["required", "", ""], "have_ssl = false");
-    let warning = "mysql-interfaces_tls demands TLS of clients, and they can have none: mysql-have_ssl is false";
+    let warning = "mysql-interfaces_tls demands TLS of clients, and they can have none: \
+                   mysql-have_ssl is false";
     assert_eq!(scene.proxy.log().matches(warning).count(), 1, "{}", scene.proxy.log());
     let done = Program::new(live::binary().expect("built"))
         .args(["check".into(), scene.proxy.config()])

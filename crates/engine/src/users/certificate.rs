@@ -103,6 +103,11 @@ impl Demands {
         })
     }
 
+    /// Any certificate that is vouched for.
+    pub(crate) fn any() -> Self {
+        Self { any: true, ..Self::default() }
+    }
+
     /// Whether a client that meets them needs no password.
     pub(crate) fn replace_password(&self) -> bool {
         self.spiffe_id.is_some()

@@ -107,7 +107,7 @@ fn what_cannot_be_read_changes_nothing() {
     );
     let off = configured(&[("have_ssl", "false")]);
     let prepared = certificates.prepare(&before, &off).expect("nothing is read");
-    certificates.take_over(prepared);
+    certificates.take_over(prepared, &off);
     assert!(certificates.current().is_none());
 }
 

@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
 use crate::session::arriving::login::Login;
-use crate::users::{ClientCertificate, Credential, Lack};
+use crate::users::{ClientCertificate, Credential, Demands};
 use crate::vars::TlsDemand;
 
 /// What is known of a client's TLS.
@@ -69,11 +69,7 @@ impl Proxy {
             return Some(error::insecure_transport());
         }
         let shown = client.tls.as_ref().and_then(|tls| tls.certificate.as_deref());
-        let lack = match shown {
-            _ if !demand.certificate => None,
-            None => Some(Lack::None),
-            Some(shown) => shown.doubt().map(Lack::Doubted),
-        };
+        let lack = demand.certificate.then(|| Demands::any().lack(shown)).flatten();
         lack.map(|lack| error::access_refused(&lack.to_string()))
     }
 
