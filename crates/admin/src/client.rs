@@ -4,16 +4,19 @@
 //! service to say.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use engine::vars::{Vars, password_in};
+use engine::proxy::Offer;
+use engine::vars::{Vars, credentials, password_in};
 use mysql_server::{
     Account, Answer, Cell, Column, Connection, Description, Fault, Greets, Handler, Next, Refusal,
     Rows,
 };
 use rusqlite::types::Value;
 use wire::Status;
-use wire::auth::nonce_of;
+use wire::auth::rsa::ServerKey;
+use wire::auth::{nonce_of, sha2};
 use wire::reply::{ColumnFlags, ColumnKind};
 
 use crate::admin::{Admin, Reply, Role, Session};
@@ -37,6 +40,7 @@ struct Desk<'a> {
     session: &'a mut Session,
     from: &'a str,
     local: bool,
+    offer: Option<Arc<Offer>>,
     began: Instant,
 }
 
@@ -58,7 +62,7 @@ impl InterfaceClient {
                 let ip = address.ip().to_canonical();
                 (ip.to_string(), ip.is_loopback())
             }
-            io::Addr::Unix(_) => ("localhost".to_owned(), true),
+            io::Addr::Unix(_) => (SOCKET.to_owned(), true),
         };
         let told = admin.variable("mysql-server_version");
         let version = if told.is_empty() { Vars::FALLBACK_VERSION } else { &told };
@@ -101,7 +105,9 @@ impl InterfaceClient {
 
     fn desk<'a>(&'a mut self, admin: &'a mut Admin) -> (Desk<'a>, &'a mut Connection) {
         let Self { from, local, connection, session } = self;
-        (Desk { admin, session, from, local: *local, began: Instant::now() }, connection)
+        let offer = admin.runtime.offer();
+        let (local, began) = (*local, Instant::now());
+        (Desk { admin, session, from, local, offer, began }, connection)
     }
 
     /// Whether it has proved who it is, and says nothing else now.
@@ -128,6 +134,33 @@ impl InterfaceClient {
 impl Handler for Desk<'_> {
     fn account(&mut self, user: &str) -> Option<Account> {
         find(self.admin, user).map(|(_, password)| Account { password })
+    }
+
+    fn wants_password(&self, user: &str) -> bool {
+        let own = find(self.admin, user).map(|(_, password)| password);
+        let stored = own.or_else(|| {
+            // of names that are not there as many as of accounts
+            let mut all = passwords(self.admin);
+            let guesses = self.offer.as_ref().map(|offer| &offer.guesses);
+            let number = guesses.map_or(0, |guesses| guesses.number_of(user.as_bytes()));
+            let at = usize::try_from(number).unwrap_or(0).checked_rem(all.len())?;
+            Some(all.swap_remove(at))
+        });
+        stored.is_some_and(|stored| sha2::rounds(stored.as_bytes()).is_some())
+    }
+
+    fn account_of_nobody(&self) -> Option<Account> {
+        let slowest =
+            passwords(self.admin).into_iter().max_by_key(|it| sha2::rounds(it.as_bytes()));
+        slowest.map(|password| Account { password })
+    }
+
+    fn key(&self) -> Option<&ServerKey> {
+        self.offer.as_ref().map(|offer| &offer.key)
+    }
+
+    fn is_private(&self) -> bool {
+        self.local && self.from == SOCKET
     }
 
     fn refuses_clear(&self) -> Option<Fault> {
@@ -233,6 +266,14 @@ fn find(admin: &Admin, user: &str) -> Option<(Role, String)> {
         })
 }
 
+/// The passwords of all accounts.
+fn passwords(admin: &Admin) -> Vec<String> {
+    let lists = ["admin-admin_credentials", "admin-stats_credentials"];
+    let lists = lists.map(|name| admin.variable(name));
+    let listed = lists.iter().flat_map(|list| credentials(list));
+    listed.map(|(_, password)| password.to_owned()).collect()
+}
+
 /// Whether an account may come from this machine only.
 fn is_local_only(admin: &Admin, user: &str) -> bool {
     user == "admin" || user == "stats" || user == admin.variable("mysql-monitor_username")
@@ -264,6 +305,8 @@ fn value(cell: &Cell) -> Value {
     }
 }
 
+/// Where clients of a Unix socket come from.
+const SOCKET: &str = "localhost";
 /// The id of the collation `utf8_general_ci`.
 const UTF8: u16 = 33;
 /// Bytes of texts and values of all prepared statements of a statistics account's client.

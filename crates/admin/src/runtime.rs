@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
+use engine::proxy::Offer;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
@@ -36,6 +37,12 @@ pub trait Runtime: Send + Sync {
 
     /// What administrators have TLS from; `None` where they can have none.
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
+        None
+    }
+
+    /// What clients are offered: by its key, administrators show passwords that are stored as
+    /// hashes. `None` where they can show none.
+    fn offer(&self) -> Option<Arc<Offer>> {
         None
     }
 

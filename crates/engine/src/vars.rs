@@ -34,7 +34,7 @@ pub use key_hash::KeyHash;
 pub use networks::Networks;
 pub use suggest::nearest;
 pub use typed::{AfterRestart, Vars};
-pub use value::{Value, password_in};
+pub use value::{Value, credentials, password_in};
 
 /// One variable: everything that is known of it but its current value.
 #[derive(Clone, Copy, Debug)]

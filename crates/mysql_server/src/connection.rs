@@ -96,7 +96,9 @@ impl Connection {
                 self.stage = LoginStage::In;
                 match Command::parse(payload) {
                     Command::Quit => Next::Close,
-                    Command::ChangeUser(payload) => self.change_user(scramble(), payload, out),
+                    Command::ChangeUser(payload) => {
+                        self.change_user(handler, scramble(), payload, out)
+                    }
                     command => {
                         self.on_command(handler, command, out);
                         Next::Go

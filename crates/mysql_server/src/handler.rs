@@ -1,6 +1,7 @@
 //! What stands behind a connection.
 
 use wire::Status;
+use wire::auth::rsa::ServerKey;
 
 use crate::results::{Cell, Column, Rows};
 
@@ -8,6 +9,27 @@ use crate::results::{Cell, Column, Rows};
 pub trait Handler {
     /// The account of a name; `None` when there is none.
     fn account(&mut self, user: &str) -> Option<Account>;
+
+    /// Whether whoever gives that name has to show the password itself: of an account, as nothing
+    /// is stored but a hash of `caching_sha2_password`; of any other name, as of such an account.
+    fn wants_password(&self, _user: &str) -> bool {
+        false
+    }
+
+    /// What takes as long to compare with as the password of an account that has to be shown.
+    fn account_of_nobody(&self) -> Option<Account> {
+        None
+    }
+
+    /// The key that clients without TLS show a password under; without it they cannot.
+    fn key(&self) -> Option<&ServerKey> {
+        None
+    }
+
+    /// Whether nobody can listen in even without TLS.
+    fn is_private(&self) -> bool {
+        false
+    }
 
     /// Why a client gets no further whose connection is not encrypted.
     fn refuses_clear(&self) -> Option<Fault> {
@@ -52,7 +74,8 @@ pub trait Handler {
 /// An account, as far as logins need it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// Its password, or `*` with the forty digits of its doubled SHA-1.
+    /// Its password, `*` with the forty digits of its doubled SHA-1, or what MySQL stores for it by
+    /// `caching_sha2_password`.
     pub password: String,
 }
 

@@ -1,11 +1,12 @@
 //! Who the client is: greeting, password, and its proof.
 //!
 //! When a proof is judged, and how long a refusal is held back, is for the owner of the
-//! connection to say: [`Next::Judge`] asks for it. Passwords are known, so `caching_sha2_password`
-//! always takes the fast path.
+//! connection to say: [`Next::Judge`] asks for it. `caching_sha2_password` takes the fast path, but
+//! for a password that is stored as its hash: the client shows that one itself.
 
 use wire::auth::{Plugin, native, sha2};
-use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse, SslRequest};
+use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::{Caps, Status, reply};
 
 use crate::connection::{Connection, Next, Tls};
@@ -43,6 +44,15 @@ pub(crate) enum LoginStage {
         /// Who it says it is.
         claim: Claim,
     },
+    /// It was asked for the password itself.
+    Showing {
+        /// The nonce.
+        scramble: [u8; 20],
+        /// Who it says it is.
+        claim: Claim,
+        /// It has the key to encrypt it with.
+        under_key: bool,
+    },
     /// It has answered, and that is not judged yet.
     Answered {
         /// The nonce.
@@ -50,12 +60,28 @@ pub(crate) enum LoginStage {
         /// Who it says it is.
         claim: Claim,
         /// What shows that it knows the password, or does not.
-        answer: Vec<u8>,
+        proof: Proof,
     },
     /// It has proved who it is.
     In,
     /// It was refused: nothing is heard of it any more.
     Out,
+}
+
+/// What a client has shown.
+pub(crate) enum Proof {
+    /// The response to the nonce.
+    Response(Vec<u8>),
+    /// The password itself.
+    Password(Vec<u8>),
+    /// The same under the key.
+    Encrypted(Vec<u8>),
+}
+
+impl std::fmt::Debug for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a proof")
+    }
 }
 
 /// Who the client says it is.
@@ -99,7 +125,10 @@ impl Connection {
         let scramble = match stage {
             LoginStage::Greeted { scramble } => scramble,
             LoginStage::Asked { scramble, claim } => {
-                return self.answered(scramble, claim, payload);
+                return self.responded(handler, scramble, claim, payload, out);
+            }
+            LoginStage::Showing { scramble, claim, under_key } => {
+                return self.shown(handler, (scramble, claim, under_key), payload, out);
             }
             // it has to wait for its answer
             LoginStage::Answered { .. } | LoginStage::In | LoginStage::Out => return Next::Close,
@@ -129,8 +158,14 @@ impl Connection {
             schema: String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned(),
             plugin: asked_by(response.plugin),
         };
-        match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {
-            Plugin::NativePassword => self.answered(scramble, claim, response.auth_response),
+        let named = response.plugin.map_or(Plugin::NativePassword, Plugin::from_name);
+        if self.caps.contains(Caps::PLUGIN_AUTH) && handler.wants_password(&claim.user) {
+            return self.switch(scramble, Claim { plugin: Plugin::CachingSha2, ..claim }, out);
+        }
+        match named {
+            Plugin::NativePassword => {
+                self.answered(scramble, claim, Proof::Response(response.auth_response.to_vec()))
+            }
             // a client that has no native passwords any more asks by its plugin
             _ if self.caps.contains(Caps::PLUGIN_AUTH) => self.switch(scramble, claim, out),
             _ => {
@@ -141,8 +176,9 @@ impl Connection {
     }
 
     /// `COM_CHANGE_USER`: the exchange begins anew, with a nonce of its own.
-    pub(crate) fn change_user(
+    pub(crate) fn change_user<H: Handler>(
         &mut self,
+        handler: &H,
         scramble: Option<[u8; 20]>,
         payload: &[u8],
         out: &mut Vec<u8>,
@@ -157,11 +193,12 @@ impl Connection {
             return Next::Go;
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let claim = Claim {
-            user: text(command.user),
-            schema: text(command.schema),
-            plugin: asked_by(command.plugin),
+        let user = text(command.user);
+        let plugin = match handler.wants_password(&user) {
+            true => Plugin::CachingSha2,
+            false => asked_by(command.plugin),
         };
+        let claim = Claim { user, schema: text(command.schema), plugin };
         self.statements = Statements::default();
         self.switch(scramble, claim, out)
     }
@@ -174,31 +211,81 @@ impl Connection {
         Next::Go
     }
 
-    fn answered(&mut self, scramble: [u8; 20], claim: Claim, answer: &[u8]) -> Next {
-        self.stage = LoginStage::Answered { scramble, claim, answer: answer.to_vec() };
+    /// The response of the plugin that a client was asked by.
+    fn responded<H: Handler>(
+        &mut self,
+        handler: &H,
+        scramble: [u8; 20],
+        claim: Claim,
+        response: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        // a lone NUL is that of a client without a password
+        let by_sha2 = claim.plugin == Plugin::CachingSha2 && response.len() > 1;
+        if !by_sha2 || !handler.wants_password(&claim.user) {
+            return self.answered(scramble, claim, Proof::Response(response.to_vec()));
+        }
+        reply::write_auth_more(out, &mut self.seq, &[AuthMore::FULL_AUTH]);
+        self.stage = LoginStage::Showing { scramble, claim, under_key: false };
+        Next::Go
+    }
+
+    /// The password itself, or the request for the key to show it under.
+    fn shown<H: Handler>(
+        &mut self,
+        handler: &H,
+        (scramble, claim, under_key): ([u8; 20], Claim, bool),
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let proof = match handler.key() {
+            Some(key) if !under_key && PublicKeyRequest::is(payload, Plugin::CachingSha2) => {
+                reply::write_auth_more(out, &mut self.seq, key.public_pem());
+                self.stage = LoginStage::Showing { scramble, claim, under_key: true };
+                return Next::Go;
+            }
+            _ if under_key => Proof::Encrypted(payload.to_vec()),
+            _ if handler.is_private() || matches!(self.tls, Tls::On { .. }) => {
+                Proof::Password(payload.strip_suffix(&[0]).unwrap_or(payload).to_vec())
+            }
+            // what anybody may have listened to proves nothing
+            _ => Proof::Response(Vec::new()),
+        };
+        self.answered(scramble, claim, proof)
+    }
+
+    fn answered(&mut self, scramble: [u8; 20], claim: Claim, proof: Proof) -> Next {
+        self.stage = LoginStage::Answered { scramble, claim, proof };
         Next::Judge
     }
 
     /// Judges the answer of a client that has given one.
     pub fn judge<H: Handler>(&mut self, handler: &mut H, out: &mut Vec<u8>) -> Next {
-        let LoginStage::Answered { scramble, claim, answer } =
+        let LoginStage::Answered { scramble, claim, proof } =
             std::mem::replace(&mut self.stage, LoginStage::Out)
         else {
             return Next::Close;
         };
         let Claim { user, schema, plugin } = claim;
         let by_sha2 = plugin == Plugin::CachingSha2;
-        // clients of some plugins say nothing by a lone NUL
-        let silent = answer.is_empty() || answer == [0];
-        let answer = if silent { &[] } else { answer.as_slice() };
-        let right = match handler.account(&user) {
-            None => Err("there is no such account"),
-            Some(Account { password }) => {
-                match is_right(password.as_bytes(), answer, &scramble, by_sha2) {
-                    true => Ok(password),
-                    false => Err("its password is wrong"),
-                }
+        let is_response = matches!(&proof, Proof::Response(answer) if !is_silent(answer));
+        let known = handler.account(&user);
+        // whoever is not there takes as long
+        let stored = known.clone().or_else(|| handler.account_of_nobody());
+        let stored = stored.map(|account| account.password).unwrap_or_default();
+        let stored = stored.as_bytes();
+        let is_it = match proof {
+            Proof::Response(answer) => is_right(stored, &answer, &scramble, by_sha2),
+            Proof::Password(shown) => is_password(stored, &shown),
+            Proof::Encrypted(shown) => {
+                let shown = handler.key().and_then(|key| key.decrypt(&shown, &scramble));
+                is_password(stored, &shown.unwrap_or_default())
             }
+        };
+        let right = match known {
+            None => Err("there is no such account"),
+            Some(Account { password }) if is_it => Ok(password),
+            Some(_) => Err("its password is wrong"),
         };
         let password = match right {
             Ok(password) => password,
@@ -210,7 +297,7 @@ impl Connection {
         if let Err(Refusal { fault, why }) = handler.begin(&user, &schema) {
             return self.refuse(user, fault, &why, out);
         }
-        if by_sha2 && !silent {
+        if by_sha2 && is_response {
             reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
         }
         self.stage = LoginStage::In;
@@ -244,9 +331,26 @@ impl Connection {
     }
 }
 
-/// Whether an answer, empty for none, shows that its client knows a password.
+/// Whether a client says that it has no password: some plugins do by a lone NUL.
+fn is_silent(answer: &[u8]) -> bool {
+    answer.is_empty() || answer == [0]
+}
+
+/// Whether a password that was shown is the stored one.
+fn is_password(stored: &[u8], shown: &[u8]) -> bool {
+    match std::str::from_utf8(stored).ok().zip(std::str::from_utf8(shown).ok()) {
+        _ if sha2::rounds(stored).is_some() => sha2::verify_stored(shown, stored),
+        Some((stored, shown)) => native::is_password(shown, stored),
+        None => false,
+    }
+}
+
+/// Whether a response shows that its client knows a password.
 fn is_right(password: &[u8], answer: &[u8], scramble: &[u8; 20], by_sha2: bool) -> bool {
+    let answer = if is_silent(answer) { &[] } else { answer };
     match native::parse_stored(password) {
+        // such a hash is no password
+        _ if sha2::rounds(password).is_some() => false,
         _ if password.is_empty() || answer.is_empty() => password.is_empty() && answer.is_empty(),
         Some(double) if !by_sha2 => native::verify(answer, scramble, &double).is_some(),
         None if by_sha2 => sha2::verify_fast(answer, scramble, password),

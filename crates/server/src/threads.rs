@@ -46,6 +46,7 @@ pub(crate) struct Running {
     switching: Switching,
     checks: Checks,
     hosts: ClientHosts,
+    offer: Arc<Offer>,
     shared: Arc<Shared>,
     metrics_source: Arc<MetricsSource>,
     web: Arc<Web>,
@@ -67,6 +68,8 @@ pub(crate) struct Reach {
     pub(crate) switching: Switching,
     /// Where they listen.
     pub(crate) listening: Arc<Listening>,
+    /// What clients are offered.
+    pub(crate) offer: Arc<Offer>,
     /// Client addresses that failed to log in.
     pub(crate) hosts: ClientHosts,
     /// The process as it is seen.
@@ -149,11 +152,11 @@ pub(crate) fn start(
     let switching = Switching::new(publisher.clone(), collector.clone(), web.launcher());
     switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
-    let listeners = addresses;
-    let shared = plan.shared;
+    let (shared, offer) = (plan.shared, plan.offer);
     Ok(Running {
         shared,
-        listeners,
+        offer,
+        listeners: addresses,
         listening,
         mailboxes,
         reporter,
@@ -297,6 +300,7 @@ impl Running {
             switching: self.switching.clone(),
             listening: self.listening.clone(),
             hosts: self.hosts.clone(),
+            offer: self.offer.clone(),
             metrics_source: self.metrics_source.clone(),
             web: self.web.clone(),
         }

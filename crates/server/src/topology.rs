@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use client::{Client, Error, Login, Packets, Reply, Row};
-use engine::vars::{Interface, Vars};
+use engine::vars::{Interface, Vars, credentials};
 use keeper::Endpoint;
 use serde_json::{Map, Value};
+use wire::auth::{native, sha2};
 use wire::error_table::ACCESS_DENIED_ERROR;
 
 use crate::cli::TopologyOptions;
@@ -39,10 +40,13 @@ pub(crate) fn run(options: &TopologyOptions) -> anyhow::Result<()> {
 /// What the Tidegate says that a configuration file is for.
 fn asked(file: &Path, vars: &Vars) -> anyhow::Result<Reply> {
     let name = file.display();
-    let accounts = vars.admin_credentials.split(';');
-    let mut accounts = accounts.filter_map(|account| account.trim().split_once(':'));
-    let login = accounts.next().map(|(user, password)| Login::new(user, password));
-    let login = login.with_context(|| format!("admin-admin_credentials of {name} is empty"))?;
+    let is_hash =
+        |stored: &[u8]| native::parse_stored(stored).is_some() || sha2::rounds(stored).is_some();
+    let mut accounts = credentials(&vars.admin_credentials);
+    let login = accounts.find(|(_, password)| !is_hash(password.as_bytes()));
+    let login = login.map(|(user, password)| Login::new(user, password)).with_context(|| {
+        format!("admin-admin_credentials of {name} has no account whose password is no hash")
+    })?;
     let mut found = Err(anyhow!("admin-mysql_ifaces of {name} is empty: there is no interface"));
     for interface in &vars.admin_interfaces {
         found = match interface {

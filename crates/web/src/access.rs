@@ -5,6 +5,7 @@
 //! paths need an account. Outside formats: RFC 7617 (`Basic`), RFC 6750 (`Bearer`).
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::report::Printable;
-use engine::vars::{Vars, password_in};
+use engine::vars::{Vars, credentials, password_in};
 use hyper::header::HeaderValue;
-use wire::auth::native;
+use wire::auth::{native, sha2};
 
 /// Where a request comes from, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,9 +49,15 @@ enum Shown<'a> {
     Bearer(&'a str),
 }
 
-/// Wrong accounts and tokens, by where they came from.
+/// What was shown before: wrong accounts and tokens by where they came from, and the last right
+/// password of each account whose hash takes long to look at.
 #[derive(Default)]
-pub(crate) struct Guesses(Mutex<HashMap<(Whence, String), Wrong>>);
+pub(crate) struct Guesses {
+    wrong: Mutex<HashMap<(Whence, String), Wrong>>,
+    /// By account, what its password and hash come to under a key of this process.
+    right: Mutex<HashMap<String, u64>>,
+    key: RandomState,
+}
 
 /// An address, and whether a proxy in front tells it.
 type Whence = (IpAddr, bool);
@@ -85,7 +92,7 @@ impl Guesses {
             Shown::Bearer(_) => String::new(),
         };
         // between two calls it is whole, whatever happened to a thread
-        let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key_of(&wrong, (io::network_of(origin.from), origin.is_told), name);
         let before = wrong.get(&key).copied().filter(|it| now < it.next_at + FORGOTTEN);
         if let Some(before) = before
@@ -93,7 +100,7 @@ impl Guesses {
         {
             return Verdict::Delayed(before.next_at - now);
         }
-        if shown.is_right(vars, is_local) {
+        if self.is_right(&shown, vars, is_local) {
             // what others have got wrong is not forgiven
             if key.1 != OTHERS {
                 wrong.remove(&key);
@@ -112,6 +119,49 @@ impl Guesses {
         };
         wrong.insert(key, Wrong { times, next_at: now + delay(times) });
         Verdict::Wrong(named, times)
+    }
+
+    fn is_right(&self, shown: &Shown<'_>, vars: &Vars, is_local: bool) -> bool {
+        match shown {
+            Shown::Basic(user, password) => {
+                let may_come = is_local || !matches!(user.as_str(), "admin" | "stats");
+                self.is_password(vars, (user, may_come), password)
+            }
+            Shown::Bearer(token) => {
+                let tokens = vars.restapi_tokens.split(';').map(str::trim);
+                let mut tokens = tokens.filter(|it| !it.is_empty());
+                tokens.any(|stored| native::is_password(token, stored))
+            }
+        }
+    }
+
+    /// Whether a password is that of an account that may come. A name that does not exist takes as
+    /// long, and so does an account that may not.
+    fn is_password(&self, vars: &Vars, (user, may_come): (&str, bool), password: &str) -> bool {
+        let lists = [&vars.admin_credentials, &vars.stats_credentials];
+        let stored = lists.into_iter().find_map(|list| password_in(list, user));
+        let is_slow = |stored: &str| sha2::rounds(stored.as_bytes()).is_some();
+        let slow = stored.filter(|stored| is_slow(stored));
+        let digest = slow.map(|slow| self.key.hash_one((slow, password)));
+        let mut right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quick = match digest {
+            Some(digest) => right.get(user) == Some(&digest),
+            None => native::is_password(password, stored.unwrap_or_default()) && stored.is_some(),
+        };
+        if is_quick && may_come {
+            return true;
+        }
+        let all = lists.into_iter().flat_map(|list| credentials(list)).map(|(_, stored)| stored);
+        let slowest = all.max_by_key(|stored| sha2::rounds(stored.as_bytes()));
+        let Some(compared) = slow.or(slowest.filter(|stored| is_slow(stored))) else {
+            return false;
+        };
+        let is_it = sha2::verify_stored(password.as_bytes(), compared.as_bytes());
+        let is_it = is_it && slow.is_some() && may_come;
+        if let Some(digest) = digest.filter(|_| is_it) {
+            right.insert(user.to_owned(), digest);
+        }
+        is_it
     }
 }
 
@@ -144,24 +194,6 @@ impl<'a> Shown<'a> {
         let (user, password) = pair.split_once(':')?;
         let is_named = !user.is_empty();
         is_named.then(|| Self::Basic(user.to_owned(), password.to_owned()))
-    }
-
-    fn is_right(&self, vars: &Vars, is_local: bool) -> bool {
-        match self {
-            Self::Basic(user, password) => {
-                let lists = [&vars.admin_credentials, &vars.stats_credentials];
-                let stored = lists.into_iter().find_map(|list| password_in(list, user));
-                let may_come = is_local || !matches!(user.as_str(), "admin" | "stats");
-                // a name that does not exist takes as long
-                let is_it = native::is_password(password, stored.unwrap_or_default());
-                is_it && stored.is_some() && may_come
-            }
-            Self::Bearer(token) => {
-                let tokens = vars.restapi_tokens.split(';').map(str::trim);
-                let mut tokens = tokens.filter(|it| !it.is_empty());
-                tokens.any(|stored| native::is_password(token, stored))
-            }
-        }
     }
 }
 

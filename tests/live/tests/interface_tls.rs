@@ -246,6 +246,60 @@ fn a_client_of_mariadb_trusts_a_certificate_that_its_password_proves() {
     assert_eq!(done.output, "40000 over TLS\n", "{}", done.errors);
 }
 
+/// Statements of an account by the client `mariadb`, and its output or its error.
+fn administrate(port: u16, account: [&str; 2], option: &str, statements: &str) -> String {
+    let [user, password] = account;
+    let done = Program::new("mariadb")
+        .args(["--no-defaults", "-h127.0.0.1", "--batch", "--skip-column-names", option])
+        .args([format!("-P{port}"), format!("-u{user}"), format!("-p{password}")])
+        .input(statements)
+        .limit(SOON)
+        .run();
+    if done.success { done.output } else { done.errors }
+}
+
+#[test]
+fn a_password_that_is_stored_as_a_hash_of_mysql_s_is_shown_safely() {
+    let scene = Scene::new("");
+    // whatever the salts have in them
+    let lists = [("admin", "operator", "pear"), ("stats", "viewer", "plum")];
+    let set = lists.map(|(list, user, password)| {
+        format!(
+            "UPDATE global_variables \
+             SET variable_value = '{list}:{list};{user}:' || CACHING_SHA2_PASSWORD('{password}') \
+             WHERE variable_name = 'admin-{list}_credentials';\n"
+        )
+    });
+    let set = set.concat() + "LOAD ADMIN VARIABLES TO RUNTIME;\n";
+    assert_eq!(administrate(scene.admin, ["admin", "admin"], "--skip-ssl", &set), "");
+    let ask = "SELECT COUNT(*) FROM stats_mysql_global WHERE variable_name = 'tls_clients';\n";
+    for option in ["--ssl", "--skip-ssl"] {
+        for [user, password] in [["operator", "pear"], ["viewer", "plum"], ["admin", "admin"]] {
+            let told = administrate(scene.admin, [user, password], option, ask);
+            assert_eq!(told, "1\n", "{option} {user}");
+        }
+        let stored = administrate(
+            scene.admin,
+            ["operator", "pear"],
+            option,
+            "SELECT substr(variable_value, 22, 70) FROM global_variables \
+             WHERE variable_name = 'admin-admin_credentials';\n",
+        );
+        for guess in ["plum", stored.trim_end_matches('\n')] {
+            let told = administrate(scene.admin, ["operator", guess], option, ask);
+            assert!(told.starts_with("ERROR 1045 (28000): "), "{option} {guess}: {told}");
+        }
+    }
+    let tls = scene.trusting(&BOTH);
+    for (pair, expected) in
+        [("dmlld2VyOnBsdW0=", "200"), ("dmlld2VyOnBsdW0=", "200"), ("dmlld2VyOnBlYXI=", "401")]
+    {
+        let line = format!("Authorization: Basic {pair}\r\n");
+        let answer = scene.https(&tls, &line, "/metrics").expect("an answer");
+        assert_eq!(status(&answer), expected, "{pair}");
+    }
+}
+
 #[test]
 fn without_tls_for_clients_there_is_none_here() {
     let scene = Scene::new("have_ssl = false");

@@ -140,3 +140,93 @@ fn without_a_monitoring_account_nobody_has_an_empty_name() {
     let told = login(&mut admin, &from, "", "").expect_err("nobody");
     assert!(told.ends_with("; log: there is no such account"), "{told}");
 }
+
+/// A client over TLS that has both plugins and shows this when it is asked for the password; what
+/// it is sent up to there, and what becomes of it.
+fn shows(admin: &mut Admin, user: &str, password: &[u8]) -> (Vec<Vec<u8>>, Next) {
+    shows_from(admin, &io::Addr::Tcp(([192, 0, 2, 7], 1).into()), true, (user, password))
+}
+
+/// The same from there, over TLS or not.
+fn shows_from(
+    admin: &mut Admin,
+    from: &io::Addr,
+    in_tls: bool,
+    (user, password): (&str, &[u8]),
+) -> (Vec<Vec<u8>>, Next) {
+    let (mut sent, mut out) = (Vec::new(), Vec::new());
+    let mut client = InterfaceClient::greet(admin, 1, from, (NONCE, in_tls), &mut out);
+    if in_tls {
+        client.secured(Some([7; 32]));
+    }
+    let response = HandshakeResponse {
+        caps: Caps::PROTOCOL_41.union(Caps::SECURE_CONNECTION).union(Caps::PLUGIN_AUTH),
+        max_packet: 1 << 24,
+        collation: 33,
+        user: user.as_bytes(),
+        auth_response: &native::scramble(password, &NONCE),
+        schema: None,
+        plugin: Some(b"mysql_native_password"),
+        attributes: &[],
+        zstd_level: 0,
+    };
+    let mut payload = Vec::new();
+    response.encode(&mut payload);
+    for payload in [payload, vec![7; 32], [password, &[0]].concat()] {
+        out.clear();
+        let next = client.on_packet(admin, (&payload, 1), &mut out);
+        if next == Next::Judge {
+            out.clear();
+            let next = client.judge(admin, &mut out);
+            sent.push(out);
+            return (sent, next);
+        }
+        assert_eq!(next, Next::Go);
+        sent.push(out.clone());
+    }
+    panic!("{sent:?}")
+}
+
+#[test]
+fn a_password_that_is_stored_as_a_hash_is_shown_and_no_name_is_told_by_that() {
+    let stored = wire::auth::sha2::make_stored_hash(b"pear", b"a;salt:of 20 letters");
+    let stored = String::from_utf8(stored).expect("text");
+    let hashed = [
+        ("admin-admin_credentials", format!("operator:{stored}")),
+        ("admin-stats_credentials", format!("viewer:{stored}")),
+    ];
+    let hashed = hashed.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let mut admin = crate::fake_process::admin(&hashed);
+    let (asked, next) = shows(&mut admin, "operator", b"pear");
+    assert_eq!(next, Next::Welcome { user: "operator".to_owned() });
+    assert_eq!(asked[0][4..], *b"\xfecaching_sha2_password\0abcdefghijklmnopqrst\0");
+    assert_eq!(asked[1][4..], [1, 4]);
+    let (_, next) = shows(&mut admin, "viewer", b"pear");
+    assert_eq!(next, Next::Welcome { user: "viewer".to_owned() });
+    let refused = |admin: &mut Admin, user: &str, password: &[u8], why: &str| {
+        let (mut sent, next) = shows(admin, user, password);
+        assert_eq!(next, Next::Refused { user: user.to_owned(), why: why.to_owned() });
+        sent.pop().expect("an error");
+        sent
+    };
+    let wrong = refused(&mut admin, "operator", b"peer", "its password is wrong");
+    let hash = refused(&mut admin, "operator", stored.as_bytes(), "its password is wrong");
+    let nobody = refused(&mut admin, "nobody", b"pear", "there is no such account");
+    for other in [wrong, hash, nobody] {
+        assert_eq!(other, asked[..2], "asked for the same things");
+    }
+    // nobody can listen in at a Unix socket; elsewhere a password in clear text proves nothing
+    let shown = ("operator", &b"pear"[..]);
+    let (_, next) = shows_from(&mut admin, &io::Addr::Unix("".into()), false, shown);
+    assert_eq!(next, Next::Welcome { user: "operator".to_owned() });
+    let here = io::Addr::Tcp(([127, 0, 0, 1], 1).into());
+    let (_, next) = shows_from(&mut admin, &here, false, shown);
+    assert!(matches!(next, Next::Refused { .. }), "{next:?}");
+    // where passwords are in clear text, nobody is asked for one
+    let mut admin = crate::fake_process::admin(&[("admin-admin_credentials", "operator:pear")]);
+    for (user, why) in
+        [("operator", "its password is wrong"), ("nobody", "there is no such account")]
+    {
+        assert_eq!(refused(&mut admin, user, b"peer", why), [[0; 0]; 0]);
+    }
+}

@@ -274,6 +274,27 @@ fn each_kind_says_what_it_allows() {
 }
 
 #[test]
+fn hashes_stand_in_lists_of_accounts_whatever_their_salt_has() {
+    let hash = |rounds: &str| format!("$A${rounds}$;salt:of;20 letters;{}", "h".repeat(43));
+    let (one, slow) = (hash("005"), hash("015"));
+    let list = format!("ann:clear;bob:{one};;sue:;tom:{one}");
+    let known: Vec<_> = credentials(&list).collect();
+    assert_eq!(known, [("ann", "clear"), ("bob", &*one), ("sue", ""), ("tom", &*one)]);
+    assert_eq!(password_in(&list, "tom"), Some(&*one));
+    assert_eq!(password_in(&list, "salt"), None, "it is within a hash");
+    let parse = |text: &str| parse("admin-stats_credentials", text).map(|(_, it)| it.to_string());
+    let good = format!("bob:{one};ann:x");
+    assert_eq!(parse(&good), Ok(good.clone()));
+    for (text, why) in [
+        ("ann:x;bob:$A$005$short".to_owned(), "account 2 has $A$, and no hash of 70 bytes"),
+        (format!("bob:{}", &one[..69]), "account 1 has $A$, and no hash of 70 bytes"),
+        (format!("bob:{slow}"), "the hash of account 1 has more than 20,000 rounds"),
+    ] {
+        assert_eq!(parse(&text).expect_err("refused").reason, why);
+    }
+}
+
+#[test]
 fn spellings_become_canonical() {
     for (name, text, canonical) in [
         ("mysql-have_ssl", "TRUE", "true"),

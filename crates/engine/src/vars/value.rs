@@ -5,6 +5,8 @@
 use core::net::IpAddr;
 use std::fmt;
 
+use wire::auth::sha2;
+
 use super::{Interface, InterfacesTls, KeyHash, Kind, Networks};
 
 /// A validated value.
@@ -119,12 +121,24 @@ fn parse_key_hashes(text: &str) -> Result<String, String> {
 }
 
 fn parse_credentials(text: &str) -> Result<String, String> {
-    let accounts = text.split(';').filter(|account| !account.is_empty());
-    for (at, account) in (1..).zip(accounts) {
+    for (at, account) in (1..).zip(accounts(text)) {
         match account.split_once(':') {
             // what stands there may be a password
             None => return Err(format!("account {at} has no password; {CREDENTIALS}")),
             Some(("", _)) => return Err(format!("an account has no name; {CREDENTIALS}")),
+            Some((_, stored)) if stored.starts_with(SHA2) => {
+                match sha2::rounds(stored.as_bytes()) {
+                    None => {
+                        return Err(format!("account {at} has {SHA2}, and no hash of 70 bytes"));
+                    }
+                    Some(ROUNDS_BEYOND..) => {
+                        return Err(format!(
+                            "the hash of account {at} has more than 20,000 rounds"
+                        ));
+                    }
+                    Some(_) => {}
+                }
+            }
             Some(_) => {}
         }
     }
@@ -133,8 +147,31 @@ fn parse_credentials(text: &str) -> Result<String, String> {
 
 /// The password of an account in a list of `user:password`, separated by `;`.
 pub fn password_in<'a>(list: &'a str, user: &str) -> Option<&'a str> {
-    let mut accounts = list.split(';').filter_map(|account| account.split_once(':'));
-    accounts.find(|(name, _)| *name == user).map(|(_, password)| password)
+    credentials(list).find(|(name, _)| *name == user).map(|(_, password)| password)
+}
+
+/// Names and passwords in such a list.
+pub fn credentials(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    accounts(list).filter_map(|account| account.split_once(':'))
+}
+
+/// The accounts in such a list. A hash of `caching_sha2_password` is taken whole: there may be a
+/// `;` in its salt.
+fn accounts(mut list: &str) -> impl Iterator<Item = &str> {
+    let next = move || {
+        let end_of_hash = list.find([':', ';']).and_then(|colon| {
+            let end = colon.checked_add(1 + sha2::STORED_BYTES)?;
+            let stored = list.get(colon..end)?.strip_prefix(':')?;
+            let is_last = list.get(end..)?.is_empty() || list.get(end..)?.starts_with(';');
+            (is_last && sha2::rounds(stored.as_bytes()).is_some()).then_some(end)
+        });
+        let end = end_of_hash.or_else(|| list.find(';')).unwrap_or(list.len());
+        let (account, rest) = list.split_at_checked(end)?;
+        let is_over = list.is_empty();
+        list = rest.strip_prefix(';').unwrap_or(rest);
+        (!is_over).then_some(account)
+    };
+    std::iter::from_fn(next).filter(|account| !account.is_empty())
 }
 
 fn parse_ip(text: &str) -> Result<String, String> {
@@ -147,4 +184,8 @@ fn unset_when_null(text: &str) -> &str {
     if text == "(null)" { "" } else { text }
 }
 
+/// What a hash of `caching_sha2_password` begins with.
+const SHA2: &str = "$A$";
+/// More rounds than the password of an administrator may take.
+const ROUNDS_BEYOND: u32 = 20_001;
 const CREDENTIALS: &str = "write user:password, several separated by ;";

@@ -9,6 +9,7 @@ use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
 use engine::ids::HostgroupId;
 use engine::orders::{KillRequest, Whose};
+use engine::proxy::Offer;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
@@ -113,6 +114,10 @@ impl Runtime for Workers {
 
     fn route(&self, rows: Vec<RestapiRouteRow>) {
         self.reach.web.set_routes(rows);
+    }
+
+    fn offer(&self) -> Option<Arc<Offer>> {
+        Some(self.reach.offer.clone())
     }
 
     fn certificates(&self) -> Vec<tls::Certificate> {

@@ -63,6 +63,51 @@ fn accounts_and_tokens_are_let_in_and_nothing_else_is() {
 }
 
 #[test]
+fn a_hash_that_takes_long_is_looked_at_once_for_the_last_right_password() {
+    let stored = |password: &[u8], salt: &[u8; 20]| {
+        String::from_utf8(sha2::make_stored_hash(password, salt)).expect("text")
+    };
+    let (one, other) = (stored(b"pear", b"a;salt:of 20 letters"), stored(b"plum", &[b'x'; 20]));
+    let credentials = |hash: &str| {
+        vars(&[
+            ("stats_credentials", &format!("scraper:{hash};clear:apple")),
+            ("admin_credentials", &format!("admin:{one}")),
+        ])
+    };
+    let (before, after) = (credentials(&one), credentials(&other));
+    let (guesses, mut now) = (Guesses::default(), Instant::now());
+    let mut judge = |vars: &Vars, origin: Origin, pair: &str| {
+        now += FORGOTTEN;
+        guesses.judge(vars, origin, Some(&basic(pair)), now)
+    };
+    let wrong = |name: &str| Verdict::Wrong(format!("account '{name}'"), 1);
+    for (pair, verdict) in [
+        ("scraper:peer", wrong("scraper")),
+        ("scraper:pear", Verdict::Granted),
+        ("clear:apple", Verdict::Granted),
+        ("clear:pear", wrong("clear")),
+        ("nobody:pear", wrong("nobody")),
+        ("admin:pear", wrong("admin")),
+    ] {
+        assert_eq!(judge(&before, ELSEWHERE, pair), verdict, "{pair}");
+    }
+    let hash_as_password = format!("scraper:{one}");
+    assert_eq!(judge(&before, ELSEWHERE, &hash_as_password), wrong("scraper"));
+    assert_eq!(judge(&before, HERE, "admin:pear"), Verdict::Granted);
+    // what is remembered is of that hash and that password
+    let many = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(judge(&before, ELSEWHERE, "scraper:pear"), Verdict::Granted);
+    }
+    let (many, once) = (many.elapsed(), Instant::now());
+    assert_eq!(judge(&after, ELSEWHERE, "scraper:pear"), wrong("scraper"));
+    let once = once.elapsed();
+    assert!(many < once * 300, "1000 in {many:?}, one that is hashed {once:?}");
+    assert_eq!(judge(&after, ELSEWHERE, "scraper:plum"), Verdict::Granted);
+    assert_eq!(judge(&after, ELSEWHERE, "scraper:pear"), wrong("scraper"));
+}
+
+#[test]
 fn the_accounts_that_everybody_knows_come_from_this_machine_alone() {
     let vars = Vars::default();
     for known in ["stats:stats", "admin:admin"] {
@@ -136,7 +181,7 @@ fn addresses_of_one_network_guess_together_and_their_memory_has_an_end() {
     for name in 0..100 {
         ask(ELSEWHERE, &name.to_string());
     }
-    let counted = guesses.0.lock().expect("whole").len();
+    let counted = guesses.wrong.lock().expect("whole").len();
     assert!(counted <= NAMES_MAX + 4, "made-up names fill no memory: {counted}");
     assert!(matches!(ask(ELSEWHERE, "0"), Verdict::Delayed(_)), "nor have others forgotten");
     assert!(matches!(ask(ELSEWHERE, "new"), Verdict::Delayed(_)));
@@ -144,5 +189,5 @@ fn addresses_of_one_network_guess_together_and_their_memory_has_an_end() {
         let address = IpAddr::from(u32::try_from(address).expect("small").to_be_bytes());
         ask(Origin { from: address, is_told: false, is_secure: true }, "a");
     }
-    assert!(guesses.0.lock().expect("whole").len() <= GUESSED_MAX);
+    assert!(guesses.wrong.lock().expect("whole").len() <= GUESSED_MAX);
 }

@@ -63,6 +63,12 @@ pub fn make_stored_hash(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     stored
 }
 
+/// How many rounds it takes to look at a stored password, if it is one of the full length.
+pub fn rounds(stored: &[u8]) -> Option<u32> {
+    let (rounds, _, hash) = split_stored(stored)?;
+    (hash.len() == HASH_BYTES).then_some(rounds)
+}
+
 /// The rounds, the salt and the hash in a stored password. The three digits of the rounds are
 /// hexadecimal.
 fn split_stored(stored: &[u8]) -> Option<(u32, &[u8], &[u8])> {
@@ -74,6 +80,9 @@ fn split_stored(stored: &[u8]) -> Option<(u32, &[u8], &[u8])> {
 
 /// The length of the salt in a stored password.
 pub const SALT_BYTES: usize = 20;
+/// The length of a stored password in all.
+pub const STORED_BYTES: usize = 7 + SALT_BYTES + HASH_BYTES;
+const HASH_BYTES: usize = 43;
 const ROUNDS_FACTOR: u32 = 1000;
 const STORED_PREFIX: &[u8] = b"$A$005$";
 
@@ -141,6 +150,8 @@ mod tests {
     #[test]
     fn broken_stored_hashes_verify_nothing() {
         let stored = published();
+        assert_eq!((rounds(&stored), stored.len()), (Some(5000), STORED_BYTES));
+        assert_eq!((rounds(&stored[..69]), rounds(b"$A$005$"), rounds(b"*AB")), (None, None, None));
         assert!(!verify_stored(b"hashcat", b""));
         assert!(!verify_stored(b"hashcat", b"$A$000$"));
         assert!(!verify_stored(b"hashcat", &stored[..stored.len() - 1]));
