@@ -113,7 +113,7 @@ fn what_cannot_be_read_changes_nothing() {
 
 #[test]
 fn a_file_for_tls_to_servers_is_named_with_its_row_and_costs_no_other() {
-    use engine::rows::ServerTlsRow;
+    use engine::rows::{ServerTlsRow, UserRow};
     let dir = Dir::new("servers");
     let own = tls::OwnCertificate::make("db", 1_800_000_000).expect("it can be made");
     let file = |name: &str, text: &str| {
@@ -149,11 +149,16 @@ fn a_file_for_tls_to_servers_is_named_with_its_row_and_costs_no_other() {
         let fault = certificates.prepare(&before, &after).err().expect("refused").to_string();
         let begin = format!("mysql_servers_ssl_params row 2 column {column}: ");
         assert!(fault.starts_with(&begin) && fault.contains(reason), "{fault}");
-        // a process that starts with it has the others, and reads it again at the next change
+        // a process that starts with it has the others, and everything else may change
         let started = Certificates::new(Some(dir.0.clone()), &after);
         let found = |host: &str| started.connectors().find(host, 3306, "app").err();
         assert_eq!((found("a"), found("b"), found("c")), (None, Some(fault.clone()), None));
-        let again = started.prepare(&after, &after).err().map(|fault| fault.to_string());
+        let locked = UserRow { username: "app".into(), active: 0, ..UserRow::default() };
+        let draft = Draft { users: vec![locked], ..Draft::clone(&after.draft) };
+        let other = Snapshot::compile(&draft).expect("valid");
+        let prepared = started.prepare(&after, &other).expect("nothing is read");
+        assert!(prepared.to_servers.is_none());
+        let again = started.reload(&other).err().map(|fault| fault.to_string());
         assert_eq!(again, Some(fault));
     }
 }
