@@ -4,9 +4,9 @@
 //! A server that does not answer changes nothing. An account that is gone there has no password
 //! that anybody could prove. Which hashes are of use is `engine::users`; this knows no login.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,6 @@ type Marked = BTreeMap<HostgroupId, BTreeSet<Box<str>>>;
 /// Reads passwords for as long as the process runs, those of each hostgroup on a thread of its own:
 /// a server that takes its time delays no other hostgroup.
 pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
-    let told = Arc::default();
     let look = move || {
         let mut readings = BTreeMap::<HostgroupId, Reading>::new();
         loop {
@@ -45,13 +44,15 @@ pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
             let snapshot = publisher.current();
             let pause = Duration::from_millis(snapshot.vars.monitor_accounts_interval_ms);
             let marked = marked(&snapshot);
-            readings.retain(|hostgroup, _| marked.contains_key(hostgroup));
+            // one that goes on stays: two of a hostgroup at a time might end in the wrong order
+            readings.retain(|hostgroup, last| marked.contains_key(hostgroup) || last.goes_on());
             for (hostgroup, users) in marked {
                 let last = readings.get(&hostgroup);
                 if last.is_some_and(|last| last.is_enough(pause, &users)) {
                     continue;
                 }
-                let reader = Reader { publisher: publisher.clone(), told: Arc::clone(&told) };
+                let told = readings.remove(&hostgroup).map(Reading::end).unwrap_or_default();
+                let reader = Reader { publisher: publisher.clone(), told };
                 readings.insert(hostgroup, Reading::begin(reader, hostgroup, users));
             }
         }
@@ -64,16 +65,17 @@ struct Reading {
     began: Instant,
     of: BTreeSet<Box<str>>,
     /// Nothing, where it could not be begun.
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Told>>,
 }
 
 impl Reading {
-    fn begin(reader: Reader, hostgroup: HostgroupId, users: BTreeSet<Box<str>>) -> Self {
+    fn begin(mut reader: Reader, hostgroup: HostgroupId, users: BTreeSet<Box<str>>) -> Self {
         let of = users.clone();
         let read = move || {
             if catch_unwind(AssertUnwindSafe(|| reader.read(hostgroup, &users))).is_err() {
                 tracing::error!(%hostgroup, "passwords were not read on servers: a panic");
             }
+            reader.told
         };
         let thread = thread::Builder::new().name("passwords".to_owned()).spawn(read);
         let thread = thread.inspect_err(|error| {
@@ -82,53 +84,56 @@ impl Reading {
         Self { began: Instant::now(), of, thread: thread.ok() }
     }
 
+    fn goes_on(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Whether no other one is due, or this one goes on.
     fn is_enough(&self, pause: Duration, users: &BTreeSet<Box<str>>) -> bool {
-        let goes_on = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
-        goes_on || self.began.elapsed() < pause && self.of == *users
+        self.goes_on() || self.began.elapsed() < pause && self.of == *users
+    }
+
+    /// What it leaves to the next one.
+    fn end(self) -> Told {
+        self.thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
 struct Reader {
     publisher: Arc<Publisher>,
-    /// What was told last of an account or a server.
-    told: Arc<Mutex<BTreeMap<String, String>>>,
+    told: Told,
 }
 
 impl Reader {
-    fn read(&self, hostgroup: HostgroupId, users: &BTreeSet<Box<str>>) {
+    fn read(&mut self, hostgroup: HostgroupId, users: &BTreeSet<Box<str>>) {
         let (snapshot, addresses, _) = self.publisher.addresses();
         let vars = &snapshot.vars;
         let account = ("tidegate_passwords", &*vars.monitor_username, &*vars.monitor_password);
         let connectors = self.publisher.certificates().connectors();
+        let placed = snapshot.placed.iter().filter(|placed| {
+            placed.row.hostgroup_id == i64::from(hostgroup.0) && Status::Online.is_set(&placed.row)
+        });
+        let asked: Vec<_> = placed.map(|placed| Endpoint::of(&placed.row)).collect();
+        self.told.keep(users, &asked);
         let known = (snapshot.clone(), addresses);
         let mut servers = Connections::new(known, connectors, Names::default(), account, LIMIT)
             .bounded(LIMIT, BYTES_MAX);
-        let Some((server, answer)) = self.ask_one(&snapshot, hostgroup, users, &mut servers) else {
-            return;
-        };
+        let Some((server, answer)) = self.ask_one(asked, users, &mut servers) else { return };
         let rows = by_user(&answer);
-        let judged = |user: &str| (user.into(), self.judge((&snapshot, user), &server, &rows));
+        let mut judged = |user: &str| (user.into(), self.judge((&snapshot, user), &server, &rows));
         let found: ReadPasswords = users.iter().map(|user| judged(user)).collect();
-        self.publish(&found);
+        self.publish(hostgroup, &found);
     }
 
     /// Brings into force what was read, beside what was read of others.
-    fn publish(&self, found: &ReadPasswords) {
-        let after = |before: &Snapshot| {
-            let marked = before.users.iter().filter(|account| account.is_read);
-            let marked: HashSet<&str> = marked.map(|account| &*account.name).collect();
-            let mut passwords = before.users.read_passwords().clone();
-            passwords.retain(|name, _| marked.contains(&**name));
-            passwords.extend(found.iter().map(|(name, it)| (name.clone(), it.clone())));
-            passwords
-        };
+    fn publish(&self, hostgroup: HostgroupId, found: &ReadPasswords) {
         let current = self.publisher.current();
-        if after(&current) == *current.users.read_passwords() {
+        if known_with(&current, hostgroup, found) == *current.users.read_passwords() {
             return;
         }
         let refuse = |fault: ConfigFault| vec![fault];
-        let change = |before: &Snapshot| before.with_passwords(after(before));
+        let change =
+            |before: &Snapshot| before.with_passwords(known_with(before, hostgroup, found));
         match self.publisher.change(change, refuse) {
             Ok(published) => published.unanswered.iter().for_each(|worker| {
                 tracing::info!(worker, "has not taken over yet which passwords were read");
@@ -139,24 +144,22 @@ impl Reader {
 
     /// What the first server of a hostgroup that answers has of these accounts.
     fn ask_one(
-        &self,
-        snapshot: &Snapshot,
-        hostgroup: HostgroupId,
+        &mut self,
+        asked: Vec<Endpoint>,
         users: &BTreeSet<Box<str>>,
         servers: &mut Connections,
     ) -> Option<(Endpoint, TextResult)> {
-        let placed = snapshot.placed.iter().filter(|placed| {
-            placed.row.hostgroup_id == i64::from(hostgroup.0) && Status::Online.is_set(&placed.row)
-        });
-        for server in placed.map(|placed| Endpoint::of(&placed.row)) {
+        for server in asked {
             match ask(servers, &server, users) {
                 Ok(answer) => {
-                    self.told().remove(&server.to_string());
+                    self.told.0.remove(&About::Server(server.clone()));
                     return Some((server, answer));
                 }
                 Err(why) => {
                     let why = format!("passwords cannot be read there: {}", Printable(&why));
-                    self.tell(server.to_string(), why);
+                    if self.told.is_news(About::Server(server.clone()), &why) {
+                        tracing::warn!("{server}: {why}");
+                    }
                 }
             }
         }
@@ -165,36 +168,64 @@ impl Reader {
 
     /// What a server's rows say of an account.
     fn judge(
-        &self,
+        &mut self,
         (snapshot, user): (&Snapshot, &str),
         server: &Endpoint,
         rows: &Rows,
     ) -> Credential {
         let plugin = snapshot.users.find(user.as_bytes()).and_then(|account| account.plugin);
         let read = credential(user, rows).and_then(|credential| credential.for_plugin(plugin));
-        let (credential, told) = match read {
-            Ok(credential) => (credential, format!("its password is read on {server}")),
-            Err(why) => {
-                let told = format!("nobody can log in with it, by {server}: {}", Printable(&why));
-                (Credential::Unread, told)
-            }
+        let what = match &read {
+            Ok(_) => format!("its password is read on {server}"),
+            Err(why) => format!("nobody can log in with it, by {server}: {}", Printable(why)),
         };
-        self.tell(format!("account '{}'", Printable(user)), told);
-        credential
-    }
-
-    fn told(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells something, once.
-    fn tell(&self, of: String, what: String) {
-        let mut told = self.told();
-        if told.get(&of) != Some(&what) {
-            tracing::info!("{of}: {what}");
-            told.insert(of, what);
+        if self.told.is_news(About::Account(user.into()), &what) {
+            let user = Printable(user);
+            match read {
+                Ok(_) => tracing::info!("account '{user}': {what}"),
+                Err(_) => tracing::warn!("account '{user}': {what}"),
+            }
         }
+        read.unwrap_or(Credential::Unread)
     }
+}
+
+/// What was told last of accounts and servers.
+#[derive(Default)]
+struct Told(BTreeMap<About, String>);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum About {
+    Account(Box<str>),
+    Server(Endpoint),
+}
+
+impl Told {
+    /// Forgets all others.
+    fn keep(&mut self, users: &BTreeSet<Box<str>>, servers: &[Endpoint]) {
+        self.0.retain(|about, _| match about {
+            About::Account(user) => users.contains(user),
+            About::Server(server) => servers.contains(server),
+        });
+    }
+
+    /// Whether something else was told last.
+    fn is_news(&mut self, about: About, what: &str) -> bool {
+        self.0.insert(about, what.to_owned()).is_none_or(|last| last != what)
+    }
+}
+
+/// What is known of passwords with what was found in a hostgroup: the accounts may have been
+/// changed since it was asked for.
+fn known_with(before: &Snapshot, hostgroup: HostgroupId, found: &ReadPasswords) -> ReadPasswords {
+    let marked = before.users.iter().filter(|account| account.is_read);
+    let marked = marked.map(|account| (&*account.name, account.default_hostgroup));
+    let marked: HashMap<&str, HostgroupId> = marked.collect();
+    let mut passwords = before.users.read_passwords().clone();
+    passwords.retain(|name, _| marked.contains_key(&**name));
+    let own = found.iter().filter(|(name, _)| marked.get(&***name) == Some(&hostgroup));
+    passwords.extend(own.map(|(name, it)| (name.clone(), it.clone())));
+    passwords
 }
 
 fn marked(snapshot: &Snapshot) -> Marked {

@@ -1,3 +1,6 @@
+use engine::rows::UserRow;
+use engine::snapshot::Draft;
+
 use super::*;
 
 const NATIVE: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
@@ -51,4 +54,62 @@ fn what_cannot_be_used_is_said() {
         why("caching_sha2_password", "$A$005$"),
         "a caching_sha2_password hash has 70 bytes, this one has 7"
     );
+}
+
+/// Accounts that leave their passwords to the servers of a hostgroup.
+fn snapshot(of: &[(&str, i64)]) -> Snapshot {
+    let row = |(name, hostgroup): &(&str, i64)| UserRow {
+        username: (*name).to_owned(),
+        default_hostgroup: *hostgroup,
+        attributes: r#"{"password_from": "servers"}"#.to_owned(),
+        ..UserRow::default()
+    };
+    let draft = Draft { users: of.iter().map(row).collect(), ..Draft::default() };
+    Snapshot::compile(&draft).expect("valid")
+}
+
+#[test]
+fn a_slow_reading_says_nothing_of_accounts_that_are_elsewhere_now() {
+    let of = |byte: u8| Credential::Native([byte; 20]);
+    let found = |of: &[(&str, Credential)]| -> ReadPasswords {
+        of.iter().map(|(name, it)| ((*name).into(), it.clone())).collect()
+    };
+    // `moved` and `gone` were in hostgroup 0 when that was asked
+    let read = found(&[("moved", of(2)), ("gone", of(3)), ("other", of(4))]);
+    let before = snapshot(&[("moved", 1), ("stays", 0), ("other", 1)]);
+    let before = before.with_passwords(read).expect("valid");
+    let late = found(&[("moved", of(7)), ("gone", of(8)), ("stays", of(9))]);
+    let known = known_with(&before, HostgroupId(0), &late);
+    assert!(known == found(&[("moved", of(2)), ("other", of(4)), ("stays", of(9))]));
+}
+
+#[test]
+fn a_reading_that_goes_on_is_the_only_one_of_its_hostgroup() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let thread = thread::spawn(move || {
+        wait.recv().expect("it is let go");
+        Told::default()
+    });
+    let of = BTreeSet::from([Box::<str>::from("app")]);
+    let others = BTreeSet::new();
+    let reading = Reading { began: Instant::now(), of, thread: Some(thread) };
+    assert!(reading.goes_on() && reading.is_enough(Duration::ZERO, &others));
+    go.send(()).expect("it waits");
+    while reading.goes_on() {
+        thread::yield_now();
+    }
+    assert!(!reading.is_enough(Duration::ZERO, &others));
+}
+
+#[test]
+fn what_is_gone_is_told_again_when_it_is_back() {
+    let server = |port| Endpoint { hostname: "db".to_owned(), port };
+    let account = |name: &str| About::Account(name.into());
+    let mut told = Told::default();
+    assert!(told.is_news(account("a"), "locked") && told.is_news(account("b"), "locked"));
+    assert!(told.is_news(About::Server(server(1)), "silent"));
+    assert!(!told.is_news(account("a"), "locked") && told.is_news(account("a"), "read"));
+    told.keep(&BTreeSet::from(["a".into()]), &[server(2)]);
+    assert_eq!(told.0.len(), 1);
+    assert!(!told.is_news(account("a"), "read") && told.is_news(account("b"), "locked"));
 }
