@@ -197,7 +197,8 @@ impl Service {
         match next {
             Next::Go => {}
             Next::Secure => {
-                match connected.acceptor.take().and_then(|acceptor| acceptor.accept()) {
+                let acceptor = connected.acceptor.take();
+                match acceptor.and_then(|acceptor| acceptor.accept().ok()) {
                     Some((codec, watch)) => {
                         connected.watch = Some(watch);
                         io.put_on(sock, codec);

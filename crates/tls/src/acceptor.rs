@@ -87,21 +87,22 @@ impl Acceptor {
     }
 
     /// The codec of a client's socket, for everything behind the request for TLS, and where to
-    /// watch it; `None` when the system has no random bytes.
-    pub fn accept(&self) -> Option<(Box<dyn Codec>, Watch)> {
+    /// watch it. An error says why there is none, as where the system has no random bytes.
+    pub fn accept(&self) -> Result<(Box<dyn Codec>, Watch), String> {
         self.accept_by(&self.config)
     }
 
-    /// The same of a client that has to speak TLS 1.3; `None` also where that is not spoken.
-    pub fn accept_newest(&self) -> Option<(Box<dyn Codec>, Watch)> {
-        self.accept_by(self.newest.as_ref()?)
+    /// The same of a client that has to speak TLS 1.3; an error also where that is not spoken.
+    pub fn accept_newest(&self) -> Result<(Box<dyn Codec>, Watch), String> {
+        self.accept_by(self.newest.as_ref().ok_or("TLS 1.3 is not spoken")?)
     }
 
-    fn accept_by(&self, config: &Arc<ServerConfig>) -> Option<(Box<dyn Codec>, Watch)> {
-        let connection = ServerConnection::new(config.clone()).ok()?;
+    fn accept_by(&self, config: &Arc<ServerConfig>) -> Result<(Box<dyn Codec>, Watch), String> {
+        let connection = ServerConnection::new(config.clone());
+        let connection = connection.map_err(|error| error.to_string())?;
         let server = Serves { shown: self.shown.clone(), trust: self.trust.clone() };
         let (records, watch) = Records::new(Connection::Server(connection), Side::Server(server));
-        Some((Box::new(records), watch))
+        Ok((Box::new(records), watch))
     }
 
     /// Whether clients are asked for certificates.

@@ -194,9 +194,8 @@ impl Service for Worker {
 
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
         self.at(io);
-        let end = self.end(sock);
-        self.tell_secured(end);
-        let taken = match end {
+        self.tell_secured(io, self.end(sock));
+        let taken = match self.end(sock) {
             Some(end) => self.tell(end, bytes.len(), |proxy| match end {
                 End::Client(id) => proxy.on_client_bytes(id, bytes),
                 End::Lane(id) => proxy.on_lane_bytes(id, bytes),
@@ -280,7 +279,7 @@ impl Service for Worker {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::AtomicU32;
 
     use engine::orders::Order;
@@ -290,7 +289,7 @@ mod tests {
     use super::*;
     use crate::{Outside, ServerAddresses, Shared};
 
-    fn worker() -> Worker {
+    pub(crate) fn worker() -> Worker {
         let snapshot = Snapshot::compile(&Draft::default()).expect("nothing is wrong in nothing");
         let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
         let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
