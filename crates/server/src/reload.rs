@@ -23,8 +23,7 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) -> Option<Arc<Draft>
     };
     let changed = publisher.change(load, |fault| anyhow::anyhow!("{fault}"));
     crate::run::log_told(&warnings);
-    let current = publisher.current();
-    if let Err(fault) = publisher.certificates().reload(&current) {
+    if let Err(fault) = publisher.reload_certificates() {
         tracing::error!("certificates are not read again: {fault}");
     }
     let published = match changed {

@@ -213,8 +213,7 @@ impl Runtime for Workers {
                 Ok(0)
             }
             Control::ReloadTls => {
-                let publisher = &self.reach.publisher;
-                let read = publisher.certificates().reload(&publisher.current());
+                let read = self.reach.publisher.reload_certificates();
                 read.map(|()| 0).map_err(|fault| fault.to_string())
             }
         }
