@@ -13,7 +13,7 @@ use monitor::Logs;
 use crate::admin::Admin;
 use crate::layers::{ConfigFile, Opened, Opening, OpeningSource};
 use crate::rows::{Rows, of_file};
-use crate::runtime::{Applied, Control, FailedClient, Kill, Runtime};
+use crate::runtime::{Applied, Control, FailedClient, Kill, MakeDraft, Runtime};
 
 /// The process; nothing can be put in force, and nothing was counted.
 struct FakeProcess(Arc<Snapshot>);
@@ -36,7 +36,7 @@ impl Runtime for FakeProcess {
         self.0.clone()
     }
 
-    fn apply(&self, _: Draft) -> Result<Applied, Vec<ConfigFault>> {
+    fn apply(&self, _: MakeDraft<'_>) -> Result<Applied, Vec<ConfigFault>> {
         Err(Vec::new())
     }
 

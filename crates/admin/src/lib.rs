@@ -38,5 +38,5 @@ pub use fault::AdminFault;
 pub use fault_table::{FAULTS, FaultRow};
 pub use layers::{ConfigFile, Opened, Opening, OpeningSource, Store};
 pub use rows::{Rows, cell, cell_text, of_draft, of_file, value};
-pub use runtime::{Applied, Control, FailedClient, Kill, Runtime};
+pub use runtime::{Applied, Control, FailedClient, Kill, MakeDraft, Runtime};
 pub use service::{Mail, Report, Service};

@@ -14,6 +14,10 @@ use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
 
+/// Makes a configuration that is to follow another one, or says what is wrong with it. It is called
+/// once.
+pub type MakeDraft<'a> = &'a mut dyn FnMut(&Draft) -> Result<Draft, Vec<ConfigFault>>;
+
 /// The process that is administered. Calls may wait for workers, but not for clients.
 pub trait Runtime: Send + Sync {
     /// The configuration in force.
@@ -24,8 +28,9 @@ pub trait Runtime: Send + Sync {
         self.snapshot().draft.clone()
     }
 
-    /// Puts a whole configuration in force, as a difference to the one before; or nothing of it.
-    fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>>;
+    /// Puts in force what `make` makes of the configuration in force, as it was typed; or nothing
+    /// of it. No other one comes into force meanwhile.
+    fn apply(&self, make: MakeDraft<'_>) -> Result<Applied, Vec<ConfigFault>>;
 
     /// Client addresses that failed to log in; with `reset` they are forgotten.
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient>;

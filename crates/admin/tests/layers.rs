@@ -271,7 +271,7 @@ fn a_file_that_was_read_again_is_a_version_and_in_memory() {
     let servers = vec![server("a"), server("b")];
     let variables = vec![("mysql-threads".to_owned(), "3".to_owned())];
     let draft = Draft { servers, variables, ..Draft::clone(&before) };
-    interface.fake().apply(draft).expect("it is right");
+    interface.fake().apply(&mut |_| Ok(draft.clone())).expect("it is right");
     interface.post(admin::Mail::Reloaded { before });
     let deadline = Instant::now() + Duration::from_secs(20);
     while !lines(&mut admin, "SHOW CONFIG VERSIONS").contains("|SIGHUP|") {

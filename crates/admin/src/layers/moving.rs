@@ -125,15 +125,19 @@ impl Admin {
         module: &Module,
         rows: &Rows,
     ) -> Result<(), AdminFault> {
-        let (draft, mut faults) = drafted(&self.runtime.current(), module, rows);
-        let programs = Programs::read(rows, &mut faults);
-        if !faults.is_empty() {
-            return Err(refusal(&faults, rows));
-        }
-        let unused =
-            without_effect(&draft).into_iter().filter(|fault| rows.contains_key(fault.table));
-        let unused: Vec<_> = unused.collect();
-        let applied = self.runtime.apply(draft).map_err(|faults| refusal(&faults, rows))?;
+        let (mut programs, mut unused) = (Programs::default(), Vec::new());
+        // of what is in force then: nobody else's change is undone
+        let applied = self.runtime.apply(&mut |current| {
+            let (draft, mut faults) = drafted(current, module, rows);
+            programs = Programs::read(rows, &mut faults);
+            if !faults.is_empty() {
+                return Err(faults);
+            }
+            unused = without_effect(&draft);
+            Ok(draft)
+        });
+        let applied = applied.map_err(|faults| refusal(&faults, rows))?;
+        unused.retain(|fault| rows.contains_key(fault.table));
         for fault in &applied.warnings {
             session.warn("Warning", told(fault, rows));
         }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use admin::{
-    Admin, AdminFault, Applied, ConfigFile, Control, FailedClient, Kill, Mail, Opened, Opening,
-    OpeningSource, Rows, Runtime, Service, of_file,
+    Admin, AdminFault, Applied, ConfigFile, Control, FailedClient, Kill, Mail, MakeDraft, Opened,
+    Opening, OpeningSource, Rows, Runtime, Service, of_file,
 };
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
@@ -25,6 +25,7 @@ pub(crate) struct Fake {
     snapshot: Mutex<Arc<Snapshot>>,
     told: Mutex<Vec<String>>,
     applied: Mutex<u32>,
+    meanwhile: Mutex<Option<Draft>>,
 }
 
 /// A configuration file whose rows are given.
@@ -76,6 +77,11 @@ impl Fake {
         *self.applied.lock().unwrap()
     }
 
+    /// A configuration comes into force between a statement and what it applies.
+    pub(crate) fn overtake(&self, with: Draft) {
+        *self.meanwhile.lock().unwrap() = Some(with);
+    }
+
     fn note(&self, what: String) {
         self.told.lock().unwrap().push(what);
     }
@@ -86,8 +92,10 @@ impl Runtime for Fake {
         self.snapshot.lock().unwrap().clone()
     }
 
-    fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
-        let snapshot = Snapshot::compile(&draft)?;
+    fn apply(&self, make: MakeDraft<'_>) -> Result<Applied, Vec<ConfigFault>> {
+        let other = self.meanwhile.lock().unwrap().take();
+        let before = other.unwrap_or_else(|| Draft::clone(&self.current()));
+        let snapshot = Snapshot::compile(&make(&before)?)?;
         *self.snapshot.lock().unwrap() = Arc::new(snapshot);
         *self.applied.lock().unwrap() += 1;
         Ok(Applied::default())
@@ -193,6 +201,7 @@ impl Interface {
             snapshot: Mutex::new(Arc::new(snapshot)),
             told: Mutex::default(),
             applied: Mutex::default(),
+            meanwhile: Mutex::default(),
         });
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);

@@ -4,14 +4,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use admin::{Applied, Control, FailedClient, Kill, Runtime};
+use admin::{Applied, Control, FailedClient, Kill, MakeDraft, Runtime};
 use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
 use engine::ids::HostgroupId;
 use engine::orders::{KillRequest, Whose};
 use engine::proxy::Offer;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
-use engine::snapshot::{Draft, Snapshot};
+use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
 use engine::vars::{self, AfterRestart};
 use failover::Journal;
@@ -73,8 +73,8 @@ impl Runtime for Workers {
         self.reach.publisher.current()
     }
 
-    fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
-        let compile = |before: &Snapshot| before.recompile(&draft);
+    fn apply(&self, make: MakeDraft<'_>) -> Result<Applied, Vec<ConfigFault>> {
+        let compile = |before: &Snapshot| before.recompile(&make(&before.draft)?);
         let published = self.reach.publisher.change(compile, |fault| vec![fault])?;
         let late = published.after_restart.iter().filter_map(|late| {
             let AfterRestart { running, wanted, .. } = late;

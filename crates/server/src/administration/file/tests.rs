@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use admin::{
-    Admin, Applied, Control, FailedClient, Kill, Opening, OpeningSource, Reply, Role, Runtime,
-    Session,
+    Admin, Applied, Control, FailedClient, Kill, MakeDraft, Opening, OpeningSource, Reply, Role,
+    Runtime, Session,
 };
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
@@ -112,7 +112,7 @@ impl Runtime for Idle {
         self.0.clone()
     }
 
-    fn apply(&self, _: Draft) -> Result<Applied, Vec<ConfigFault>> {
+    fn apply(&self, _: MakeDraft<'_>) -> Result<Applied, Vec<ConfigFault>> {
         Ok(Applied::default())
     }
 
