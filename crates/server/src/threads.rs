@@ -1,6 +1,4 @@
 //! Where threads are made: listeners, workers and what it takes to stop them.
-//!
-//! Only this module and `collector` know `worker`.
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
