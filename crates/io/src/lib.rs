@@ -27,6 +27,7 @@
 mod addr;
 mod buffer;
 mod codec;
+mod dial;
 mod driver;
 mod event_loop;
 mod listen;
@@ -39,6 +40,7 @@ mod timers;
 
 pub use addr::{Addr, Failure, Op, network_of};
 pub use codec::{CODEC_ROOM_BYTES, Codec, Step, StreamEnd};
+pub use dial::connect_unix;
 pub use driver::epoll::EpollDriver;
 pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn};
 pub use driver::{Driver, Event, Interest, Started};

@@ -5,7 +5,6 @@
 
 use std::io::Read;
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -92,7 +91,7 @@ fn ask(addr: &Addr) -> Option<Said> {
             read(stream)
         }
         Addr::Unix(path) => {
-            let stream = UnixStream::connect(path).ok()?;
+            let stream = io::connect_unix(path, GREETING_WAIT).ok()?;
             stream.set_read_timeout(Some(GREETING_WAIT)).ok()?;
             read(stream)
         }

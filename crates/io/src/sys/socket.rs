@@ -34,7 +34,7 @@ pub(crate) fn start_listening(fd: &OwnedFd, backlog: u32) -> Result<(), i32> {
 }
 
 /// Starts connecting; says whether that is already done.
-pub(crate) fn connect(fd: &OwnedFd, address: &RawAddress) -> Result<bool, i32> {
+pub(crate) fn connect(fd: &impl AsRawFd, address: &RawAddress) -> Result<bool, i32> {
     // SAFETY: pointer and length describe the address, which lives through the call.
     let result = unsafe { libc::connect(fd.as_raw_fd(), address.as_ptr(), address.len()) };
     match checked(result) {
