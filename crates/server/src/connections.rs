@@ -19,6 +19,7 @@ use io::Addr;
 use keeper::Endpoint;
 use tls::ServerSeen;
 use wire::Caps;
+use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::command::code;
 use wire::frame::Packet;
 use wire::text_result::TextResult;
@@ -42,8 +43,8 @@ pub(crate) struct Connections {
     account: Option<Arc<Account>>,
     /// How long an answer may take.
     patience: Duration,
-    /// How long all answers of a server together may take, and how long they may be.
-    bounds: Option<(Duration, u64)>,
+    /// What all answers of a server together come to at most.
+    bounds: Option<Bounds>,
     open: BTreeMap<Endpoint, Client<Box<dyn Stream>>>,
 }
 
@@ -51,9 +52,34 @@ trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
 
-/// A stream that is heard until then, and so many bytes of it.
+/// A socket, as it is below TLS.
+trait Socket: Stream {
+    /// Reads wait no longer than that.
+    fn wait_at_most(&self, limit: Duration) -> std::io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn wait_at_most(&self, limit: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(limit))
+    }
+}
+
+impl Socket for UnixStream {
+    fn wait_at_most(&self, limit: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(limit))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// How long they take, with the connecting.
+    limit: Duration,
+    bytes_max: u64,
+}
+
+/// A socket that is heard until then, and so many bytes of it.
 struct Bounded {
-    stream: Box<dyn Stream>,
+    socket: Box<dyn Socket>,
     until: Instant,
     left: u64,
 }
@@ -61,10 +87,16 @@ struct Bounded {
 impl Read for Bounded {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let error = |what: &str| Err(std::io::Error::new(ErrorKind::TimedOut, what));
-        if Instant::now() >= self.until {
-            return error("its answers take too long");
+        const LATE: &str = "its answers take too long";
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return error(LATE);
         }
-        let count = self.stream.read(into)?;
+        self.socket.wait_at_most(left)?;
+        let count = match self.socket.read(into) {
+            Err(late) if late.kind() == ErrorKind::WouldBlock => return error(LATE),
+            read => read?,
+        };
         match self.left.checked_sub(count as u64) {
             Some(left) => self.left = left,
             None => return error("its answers are too long"),
@@ -75,11 +107,11 @@ impl Read for Bounded {
 
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.stream.write(bytes)
+        self.socket.write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.stream.flush()
+        self.socket.flush()
     }
 }
 
@@ -94,13 +126,13 @@ impl Drop for Connections {
 }
 
 impl Connections {
-    /// None yet. An answer may take so long, and a connection more.
+    /// None yet. An answer may take as long as `patience`; connecting has a limit of its own.
     pub(crate) fn new(
         (snapshot, addresses): (Arc<Snapshot>, Arc<ServerAddresses>),
         connectors: Arc<tls::Connectors>,
         names: Names,
         (purpose, username, password): (&'static str, &str, &str),
-        limit: Duration,
+        patience: Duration,
     ) -> Self {
         let user = UserRow {
             username: username.to_owned(),
@@ -116,17 +148,16 @@ impl Connections {
             names,
             purpose,
             account,
-            patience: limit + CONNECT,
+            patience,
             bounds: None,
             open: BTreeMap::new(),
         }
     }
 
-    /// The same where all answers of a server together take no longer than that, and have no more
-    /// bytes.
+    /// The same where connecting to a server and all its answers together take no longer than that,
+    /// and these have no more bytes.
     pub(crate) fn bounded(mut self, limit: Duration, bytes_max: u64) -> Self {
-        self.bounds = Some((limit, bytes_max));
-        self.patience = limit;
+        self.bounds = Some(Bounds { limit, bytes_max });
         self
     }
 
@@ -141,18 +172,19 @@ impl Connections {
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
+        let began = Instant::now();
         let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account or its password is not valid")?;
-        let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
+        let socket = socket(&addr, self.patience).map_err(|error| error.to_string())?;
         let stream: Box<dyn Stream> = match self.bounds {
-            Some((limit, left)) => {
-                Box::new(Bounded { stream, until: Instant::now() + limit, left })
+            Some(Bounds { limit, bytes_max: left }) => {
+                Box::new(Bounded { socket, until: began + limit, left })
             }
-            None => stream,
+            None => socket,
         };
         let is_local = matches!(addr, Addr::Unix(_));
         let name = account.name.clone();
-        let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)
+        let login = BackendLogin::new(account, Caps::NONE, None, UTF8MB4_GENERAL_CI, is_local)
             .untracked()
             .named(self.purpose)
             .trusting(Keys::of_vars(&self.snapshot.vars));
@@ -231,7 +263,7 @@ fn plain(ip: IpAddr) -> IpAddr {
 }
 
 /// A connection on which an answer may take so long.
-fn stream(addr: &Addr, patience: Duration) -> std::io::Result<Box<dyn Stream>> {
+fn socket(addr: &Addr, patience: Duration) -> std::io::Result<Box<dyn Socket>> {
     Ok(match addr {
         Addr::Tcp(addr) => {
             let stream = TcpStream::connect_timeout(addr, CONNECT)?;
@@ -241,7 +273,7 @@ fn stream(addr: &Addr, patience: Duration) -> std::io::Result<Box<dyn Stream>> {
             Box::new(stream)
         }
         Addr::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
+            let stream = io::connect_unix(path, CONNECT)?;
             stream.set_read_timeout(Some(patience))?;
             stream.set_write_timeout(Some(CONNECT))?;
             Box::new(stream)
@@ -251,17 +283,16 @@ fn stream(addr: &Addr, patience: Duration) -> std::io::Result<Box<dyn Stream>> {
 
 impl Servers for Connections {
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String> {
-        if !self.open.contains_key(server) {
-            let client = self.connect(server)?;
+        let mut client = match self.open.remove(server) {
+            Some(client) => client,
+            None => self.connect(server)?,
+        };
+        let answer = client.query(statement);
+        // after anything else than an answer nobody knows what comes next
+        if answer.as_ref().map_or_else(|error| error.refusal().is_some(), |_| true) {
             self.open.insert(server.clone(), client);
         }
-        let Some(client) = self.open.get_mut(server) else { return Err(String::new()) };
-        client.query(statement).map_err(|error| {
-            if error.refusal().is_none() {
-                self.open.remove(server);
-            }
-            error.to_string()
-        })
+        answer.map_err(|error| error.to_string())
     }
 
     fn place(&mut self, replica: &Endpoint, host: &str, port: i64) -> Endpoint {
@@ -298,8 +329,8 @@ impl Servers for Connections {
     }
 
     fn greets(&mut self, server: &Endpoint) -> bool {
-        let stream = self.address(server).and_then(|addr| stream(&addr, CONNECT).ok());
-        stream.is_some_and(|stream| Packets::over(stream).receive().is_ok())
+        let socket = self.address(server).and_then(|addr| socket(&addr, CONNECT).ok());
+        socket.is_some_and(|socket| Packets::over(socket).receive().is_ok())
     }
 }
 
@@ -342,9 +373,6 @@ fn log_in<T: Read + Write + Send + 'static>(
     }
 }
 
-/// `utf8mb4_general_ci`, which all servers have.
-const COLLATION: u8 = 45;
-
 /// How long a name may take to be looked up.
 const RESOLVE: Duration = Duration::from_secs(1);
 
@@ -353,6 +381,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
     use engine::rows::ServerRow;
     use engine::snapshot::Draft;
 
@@ -372,7 +402,7 @@ mod tests {
         let found = snapshot.topology.servers().iter().map(|it| addresses::resolve(it).ok());
         let known = Arc::new(ServerAddresses::new(found.collect()));
         let known = (Arc::new(snapshot), known);
-        Connections::new(known, Arc::default(), Names::default(), ("", "", ""), CONNECT)
+        Connections::new(known, Arc::default(), Names::default(), ("", "app", ""), CONNECT)
     }
 
     #[test]
@@ -395,5 +425,26 @@ mod tests {
         let ip = "10.0.0.1".parse().expect("an address");
         servers.names.lock().expect("whole").insert(nowhere.hostname.clone(), vec![ip]);
         assert_eq!(servers.place(&second, "no..such..name", 3306), first);
+    }
+    #[test]
+    fn a_server_that_takes_its_time_is_heard_no_longer_than_it_may_be() {
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = silent.local_addr().expect("bound").port();
+        let limit = Duration::from_secs(1);
+        thread::spawn(move || {
+            let (mut far, _) = silent.accept().expect("one");
+            // one byte shortly before the end, and no other
+            let (_keep, never) = mpsc::channel::<()>();
+            assert!(never.recv_timeout(limit * 4 / 5).is_err());
+            far.write_all(&[74]).expect("sent");
+            let _ = far.read(&mut [0]);
+        });
+        let server = at("127.0.0.1", port.into());
+        let mut servers = connections(std::slice::from_ref(&server)).bounded(limit, 1 << 20);
+        let began = Instant::now();
+        let told = servers.ask(&server, "SELECT 1").err();
+        let took = began.elapsed();
+        assert_eq!(told.as_deref(), Some("its answers take too long"));
+        assert!(took >= limit && took < limit * 3 / 2, "{took:?}");
     }
 }

@@ -108,7 +108,8 @@ impl Switching {
     ) -> Connections {
         let connectors = self.publisher.certificates().connectors();
         let account = ("tidegate_switchover", &*row.username, &*row.password);
-        Connections::new(known, connectors, self.names.clone(), account, limit)
+        // what a statement may take, it may take whole
+        Connections::new(known, connectors, self.names.clone(), account, limit + ANSWER)
     }
 
     /// Has an order carried out on a thread of its own; gives its number.
@@ -405,6 +406,9 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// How long the end of the process waits for an order.
 const FINISH: Duration = Duration::from_secs(60);
+
+/// How long an answer may take beyond the limit that a statement has.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// How long a program may run before it is ended.
 const PROGRAM: Duration = Duration::from_secs(30);
