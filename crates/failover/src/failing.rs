@@ -75,7 +75,8 @@ pub fn fail_over(
     done
 }
 
-/// How replicas protected what they had from the primary, that one before all others.
+/// How replicas protected what they had from the primary, that one before others that are as
+/// strict.
 fn had(order: &Order, replicas: &[Replica], new: &Endpoint) -> SourceTls {
     let (new, others): (Vec<_>, Vec<_>) = replicas.iter().partition(|it| it.server == *new);
     strongest(new.into_iter().chain(others).map(|it| it.standing.tls_from(&order.primary)))

@@ -101,6 +101,17 @@ impl SourceTls {
         self.is_on || self.options.iter().any(|(_, value)| value.starts_with('\'') && value != "''")
     }
 
+    /// More is stricter: in TLS at all, with a verified source, by an authority of its own.
+    fn strictness(&self) -> [bool; 3] {
+        let has = |ends: &[&str]| {
+            let is_one = |option: &str| ends.iter().any(|end| option.ends_with(end));
+            self.options
+                .iter()
+                .any(|(option, value)| is_one(option) && !["''", "0"].contains(&value.as_str()))
+        };
+        [self.is_on, has(&["VERIFY_SERVER_CERT"]), has(&["SSL_CA", "SSL_CAPATH"])]
+    }
+
     /// What is to be told to a replica that has these options, besides where its source is; with
     /// `takes`, to one that has none yet. It starts with a comma where there is anything.
     pub(crate) fn clauses(&self, dialect: Dialect, takes: bool) -> String {
@@ -137,12 +148,11 @@ impl SourceTls {
     }
 }
 
-/// Of what several replicas have, what one gets that has nothing: the first in TLS, or else the
-/// first that trusts a key.
+/// Of what several replicas have, what one gets that has nothing: the first of the strictest.
 pub(crate) fn strongest(own: impl Iterator<Item = SourceTls>) -> SourceTls {
-    let mut said: Vec<_> = own.filter(SourceTls::says_anything).collect();
-    said.sort_by_key(|tls| !tls.is_on);
-    said.into_iter().next().unwrap_or_default()
+    own.filter(SourceTls::says_anything)
+        .min_by_key(|tls| std::cmp::Reverse(tls.strictness()))
+        .unwrap_or_default()
 }
 
 impl OrderRun<'_> {

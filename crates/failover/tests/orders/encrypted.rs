@@ -64,6 +64,26 @@ fn the_old_primary_gets_those_of_another_replica_where_the_promoted_one_has_none
     assert_eq!(change(&script, PRIMARY), ALL);
 }
 
+/// The strictest stands on neither place in the list of replicas.
+#[test]
+fn the_old_primary_gets_the_strictest_options_that_there_are() {
+    let unverified = Source { tls: ["Yes", "", "", "", "No"], ..Source::default() };
+    let by_authority = Source { tls: ["Yes", "/ca.pem", "", "", "No"], ..Source::default() };
+    for (near, far, old) in [
+        (unverified, sealed(), ALL),
+        (by_authority, sealed(), ALL),
+        (sealed(), by_authority, ALL),
+        (unverified, by_authority, ", MASTER_SSL=1, MASTER_SSL_CA='/ca.pem', "),
+    ] {
+        let mut script = script().says(NEAR, "SHOW", &near.row()).says(FAR, "SHOW", &far.row());
+        let to_near = Order { target: Some(at(NEAR)), ..order() };
+        assert_eq!(switch(&mut script, &to_near), Ok(NEAR));
+        let told = change(&script, PRIMARY);
+        assert!(told.starts_with(old), "{told}");
+        assert_eq!(change(&script, FAR), ", MASTER_SSL=1");
+    }
+}
+
 #[test]
 fn the_plan_tells_what_the_old_primary_gets() {
     let mut script = script().says(NEAR, "SHOW", &sealed().row());
