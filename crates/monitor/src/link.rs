@@ -2,10 +2,12 @@
 //! bytes out; deliberately knows no sockets and no time.
 
 use engine::backend::{BackendLogin, LoginStep, ServerTls};
+use engine::topology::LastFault;
 use engine::vars::KeyHash;
 use keeper::{Endpoint, Failure};
 use tls::Watch;
 use wire::Caps;
+use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::command::code;
 use wire::connect::Greeting;
 use wire::error_table::ACCESS_DENIED_ERROR;
@@ -71,10 +73,11 @@ impl Link {
         plan: &Plan,
         (secure, in_tls): (bool, bool),
     ) -> Self {
-        let login = BackendLogin::new(plan.account.clone(), Caps::NONE, None, COLLATION, secure)
-            .untracked()
-            .named("tidegate_monitor")
-            .trusting(plan.keys.clone());
+        let login =
+            BackendLogin::new(plan.account.clone(), Caps::NONE, None, UTF8MB4_GENERAL_CI, secure)
+                .untracked()
+                .named("tidegate_monitor")
+                .trusting(plan.keys.clone());
         let login = if in_tls { login.in_tls() } else { login };
         Self {
             server,
@@ -180,6 +183,10 @@ impl Link {
                     let text = String::from_utf8_lossy(&message).into_owned();
                     Came::Failed(Some(Failure::Error(code)), text)
                 }
+                // whatever speaks there, it is no server
+                None if fault == LastFault::Protocol => {
+                    Came::Failed(Some(Failure::NoAnswer), fault.to_string())
+                }
                 // it greeted, so that it lives: the account is what does not fit
                 None => Came::Failed(
                     Some(Failure::Error(ACCESS_DENIED_ERROR.number)),
@@ -187,7 +194,7 @@ impl Link {
                 ),
             },
             LoginStep::KeyRefused(KeyHash(_)) => {
-                let fault = engine::topology::LastFault::PublicKey;
+                let fault = LastFault::PublicKey;
                 Came::Failed(Some(Failure::Error(ACCESS_DENIED_ERROR.number)), fault.to_string())
             }
         }
@@ -227,9 +234,6 @@ fn query(statement: &str, out: &mut Vec<u8>) {
         payload.extend_from_slice(statement.as_bytes());
     });
 }
-
-/// `utf8mb4_general_ci`, which all servers have.
-const COLLATION: u8 = 45;
 
 /// The error of a client whose TLS failed.
 pub(crate) const SSL_CONNECTION_ERROR: u16 = 2026;

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use engine::clusters;
 use engine::rows::{AuroraRow, ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
+use engine::topology::LastFault;
 use io::{
     Addr, Driver, Edge, Failure, Faults, Listener, Loop, Micros, Options, Service, SimDriver,
     SimNet, Sock,
@@ -25,6 +26,8 @@ use wire::{Caps, Status};
 struct Script {
     /// It answers nothing, not even with a greeting.
     mute: bool,
+    /// It is no server, and says something else.
+    other: bool,
     /// It refuses to let anybody in.
     refuses: bool,
     /// It closes the connection when it is asked something.
@@ -95,7 +98,11 @@ impl Service for Server {
             plugin: b"mysql_native_password",
         };
         let mut out = Vec::new();
-        frame::write_with(&mut out, &mut 0, |payload| greeting.encode(payload));
+        let is_other = self.script.borrow().other;
+        frame::write_with(&mut out, &mut 0, |payload| match is_other {
+            true => payload.extend_from_slice(b"220 mail.example ready"),
+            false => greeting.encode(payload),
+        });
         io.send(sock, &[&out]);
     }
 
@@ -241,7 +248,13 @@ fn no_answer_in_time_is_none_and_a_refusal_of_the_account_is_one() {
     let last = told.last().expect("it goes on");
     assert_eq!(last.seen, read_only(Err(keeper::Failure::Error(1045))));
     assert_eq!(last.found, Err("Access denied".to_owned()));
-    scene.set(|script| script.refuses = false);
+    // what is no server does not live
+    scene.set(|script| (script.refuses, script.other) = (false, true));
+    let told = scene.pass(Micros::from_secs(3), is_read_only);
+    let last = told.last().expect("it goes on");
+    assert_eq!(last.seen, read_only(Err(keeper::Failure::NoAnswer)));
+    assert_eq!(last.found, Err(LastFault::Protocol.to_string()));
+    scene.set(|script| script.other = false);
     let told = scene.pass(Micros::from_secs(2), is_read_only);
     assert_eq!(told.last().and_then(|it| it.seen.clone()), read_only(Ok(false)));
 }
