@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use io::Codec;
+use io::{Codec, Lock};
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::SingleCertAndKey;
@@ -44,7 +44,7 @@ pub struct Connector {
     judge: Arc<Judge>,
     certificates: Vec<Certificate>,
     /// By server, so that each resumes its own sessions.
-    configs: Mutex<HashMap<(String, u16), Arc<ClientConfig>>>,
+    configs: Lock<HashMap<(String, u16), Arc<ClientConfig>>>,
 }
 
 /// Servers whose sessions are kept at most.
@@ -73,7 +73,7 @@ impl Connector {
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
-        Ok(Self { config, judge, certificates, configs: Mutex::default() })
+        Ok(Self { config, judge, certificates, configs: Lock::default() })
     }
 
     /// The codec of a connection to a server, for everything behind the request for TLS, and where
@@ -132,7 +132,7 @@ impl Connector {
 
     /// The configuration for one server, with its sessions.
     fn config_of(&self, host: &str, port: u16) -> Arc<ClientConfig> {
-        let mut configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut configs = self.configs.take();
         if configs.len() >= SERVERS_MAX {
             configs.clear();
         }

@@ -1,6 +1,8 @@
 //! Which connector a connection to a server has.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use io::Lock;
 
 use crate::connector::Connector;
 
@@ -9,7 +11,7 @@ type Found = Result<Arc<Connector>, String>;
 
 /// The connectors of all servers: those in force, whoever makes connections.
 #[derive(Default)]
-pub struct Connectors(Mutex<Arc<ByServer>>);
+pub struct Connectors(Lock<Arc<ByServer>>);
 
 /// Connectors by what they are for.
 #[derive(Default)]
@@ -46,12 +48,12 @@ impl Connectors {
 
     /// Those in force.
     pub fn current(&self) -> Arc<ByServer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.take().clone()
     }
 
     /// Others come into force, for connections that are made from now on.
     pub fn replace(&self, by_server: ByServer) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(by_server);
+        *self.0.take() = Arc::new(by_server);
     }
 }
 

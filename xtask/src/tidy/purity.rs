@@ -39,8 +39,9 @@ const INTERIOR: [&str; 9] = [
     "Atomic", "Mutex", "RwLock", "OnceLock", "LazyLock", "Cell<", "OnceCell", "LazyCell", "Condvar",
 ];
 
-/// Crates whose code runs on workers' threads.
-const ON_LOOPS: [&str; 5] = ["wire", "sql", "engine", "io", "worker"];
+/// Crates whose code runs on the threads of loops: workers', and the one that checks servers.
+const ON_LOOPS: [&str; 8] =
+    ["wire", "sql", "engine", "io", "tls", "compression", "worker", "monitor"];
 
 /// What may make a thread wait for another one.
 const LOCKS: [&str; 6] = ["Mutex", "RwLock", "Condvar", "Barrier", "mpsc", "LazyLock"];
@@ -130,11 +131,19 @@ mod tests {
     #[test]
     fn a_lock_that_is_not_counted_is_found_where_loops_run() {
         let text = "struct A(Mutex<u8>);\n";
-        let at = ["crates/worker/src/a.rs", "crates/server/src/a.rs", THE_LOCK];
+        let at = [
+            "crates/worker/src/a.rs",
+            "crates/tls/src/a.rs",
+            "crates/compression/src/a.rs",
+            "crates/monitor/src/a.rs",
+            "crates/server/src/a.rs",
+            THE_LOCK,
+        ];
         let sources = at.map(|path| source(path, text));
         let checked = locks(Path::new("."), &sources).expect("reads only its arguments");
         let found: Vec<_> = checked.findings.iter().map(|f| f.at.as_str()).collect();
-        assert_eq!(found, ["crates/worker/src/a.rs:1"]);
+        let on_loops = ["worker", "tls", "compression", "monitor"];
+        assert_eq!(found, on_loops.map(|krate| format!("crates/{krate}/src/a.rs:1")));
     }
 
     #[test]
