@@ -2,7 +2,7 @@
 //!
 //! Decides nothing about what the order should be; that is the table's.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -56,14 +56,14 @@ fn check_manifest(manifest: &Manifest, row: &LayerRow, own: &[String]) -> Vec<Fi
 fn check_engine(sources: &[Source], findings: &mut Vec<Finding>) -> usize {
     let prefix = "crates/engine/src/";
     let files = sources.iter().filter(|s| s.path.starts_with(prefix) && !s.is_test_file());
-    let mut modules = BTreeMap::new();
+    let mut modules = BTreeSet::new();
     for source in files {
         let rest = &source.path[prefix.len()..];
         let module = rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs");
         if matches!(module, "lib" | "manual") {
             continue;
         }
-        modules.insert(module.to_owned(), ());
+        modules.insert(module.to_owned());
         let Some(own_rank) = rank(module) else {
             let why = "this module of engine has no place in layers_table.rs";
             findings.push(Finding::new("G1", source, 1, module, why));
@@ -81,6 +81,12 @@ fn check_engine(sources: &[Source], findings: &mut Vec<Finding>) -> usize {
             }
         }
     }
+    let all = sources.iter().any(|source| source.path == format!("{prefix}lib.rs"));
+    let named = ENGINE.iter().copied().flatten().filter(|_| all);
+    findings.extend(named.filter(|name| !modules.contains(**name)).map(|name| {
+        let why = "this row has no module in engine";
+        Finding::whole("G1", "xtask/src/tidy/layers_table.rs", name, why)
+    }));
     modules.len()
 }
 
@@ -134,6 +140,21 @@ mod tests {
         let names = first_segments("{ids::{A, B}, rows::Row, self, vars};");
         assert_eq!(names, ["ids", "rows", "self", "vars"]);
         assert_eq!(first_segments("pool::Shard;"), ["pool"]);
+    }
+
+    #[test]
+    fn a_row_without_a_module_is_found() {
+        let source = |path: &str| Source::new(format!("crates/engine/src/{path}"), String::new());
+        let but = |left_out: &str| {
+            let names = ENGINE.iter().copied().flatten().filter(|name| **name != left_out);
+            let names = names.copied().chain(["lib"]);
+            let sources: Vec<_> = names.map(|name| source(&format!("{name}.rs"))).collect();
+            let mut findings = Vec::new();
+            check_engine(&sources, &mut findings);
+            findings.into_iter().map(|finding| finding.key).collect::<Vec<_>>()
+        };
+        assert_eq!(but(""), Vec::<String>::new());
+        assert_eq!(but("stmt"), ["G1 xtask/src/tidy/layers_table.rs stmt"]);
     }
 
     #[test]

@@ -144,11 +144,11 @@ pub(super) const CRATES: &[LayerRow] = &[
 /// own; those of one group do not know each other.
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
-    &["ids", "limits", "config_fault", "document", "link", "holds", "server_error"],
+    &["ids", "config_fault", "document", "link", "holds", "server_error"],
     &["rows"],
     &["json", "catalog"],
     &["vars"],
-    &["verdict", "error", "guesses"],
+    &["error", "guesses"],
     &["users", "topology", "rules"],
     &["hostgroups", "clusters"],
     &["snapshot"],
@@ -157,12 +157,11 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["orders"],
     &["stats"],
     &["first_bytes"],
-    &["cache", "stmt"],
+    &["stmt"],
     &["backend", "redirects"],
     &["lane"],
     &["pool"],
     &["session", "proxy"],
-    &["control"],
 ];
 
 /// Modules of one group that do know each other, each pair with an ADR: a session's steps are
