@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use engine::rows::{Row as _, UserRow};
 use engine::stats::Parts;
 use engine::topology::{Placed, Status};
 use rusqlite::types::Value;
@@ -340,11 +341,11 @@ impl Admin {
 
 /// Users as `runtime_mysql_users` shows them: a row for each side that an account may be used on.
 fn sides(users: &[Row]) -> Vec<Row> {
-    const TO_SERVERS: usize = 9;
-    const OF_CLIENTS: usize = 10;
+    let [backend, frontend] = ["backend", "frontend"]
+        .map(|name| UserRow::TABLE.position(name).expect("the registry has this column"));
     let set = |row: &Row, at: usize| row.get(at) == Some(&Value::Integer(1));
     let mut rows = Vec::new();
-    for (side, other) in [(OF_CLIENTS, TO_SERVERS), (TO_SERVERS, OF_CLIENTS)] {
+    for (side, other) in [(frontend, backend), (backend, frontend)] {
         for row in users.iter().filter(|row| set(row, side)) {
             let mut row = row.clone();
             if let Some(value) = row.get_mut(other) {
