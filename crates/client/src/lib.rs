@@ -1,5 +1,5 @@
-//! A blocking client for our own errands: those of the demo's tour, the lab, the live tests and
-//! the benchmarks.
+//! A blocking client for our own errands: switchovers, failovers and the reading of passwords,
+//! `tidegate topology` and the demo's tour, the lab, the live tests and the benchmarks.
 //!
 //! [`Client`] runs statements as text and reads their rows; it stands on [`Packets`], which has
 //! framing and the login, for everything that a driver would not send. What bytes mean is `wire`'s.
