@@ -137,7 +137,7 @@ impl Side {
             (Some(_), _) => "none".to_owned(),
             (None, Some(id)) => id.to_string(),
             (None, None) => {
-                let account = self.snapshot.users.find(query.username);
+                let account = self.snapshot.users.of_client(query.username);
                 account.map_or("unknown user".to_owned(), |one| one.default_hostgroup.to_string())
             }
         };

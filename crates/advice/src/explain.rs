@@ -127,7 +127,7 @@ pub fn explain(
 ) -> Result<Explanation, String> {
     let request = complete(snapshot, request)?;
     let name = request.username.clone().unwrap_or_default();
-    let Some(account) = snapshot.users.find(name.as_bytes()) else {
+    let Some(account) = snapshot.users.of_client(name.as_bytes()) else {
         return Err(format!("there is no user `{name}` that may log in"));
     };
     let query = Query { annotations: account.annotations, ..query_of(&request) };
@@ -154,7 +154,7 @@ pub fn explain(
     let named = steps.iter().rev().find(|step| {
         step.missed.is_none() && step.actions.iter().any(|(column, _)| *column == DESTINATION)
     });
-    let hints = followed(snapshot, account, comment, named.is_some());
+    let hints = followed(snapshot, &account, comment, named.is_some());
     let reason = match (hints.hostgroup, named) {
         _ if account.fast_forward => Reason::FastForward,
         (Some(_), _) => Reason::Annotation,
@@ -184,7 +184,7 @@ pub fn explain(
         hostgroup,
         reason,
         transaction_persistent: account.transaction_persistent,
-        servers: candidates(snapshot, account, hostgroup, now_us),
+        servers: candidates(snapshot, &account, hostgroup, now_us),
         request,
     })
 }
@@ -240,14 +240,14 @@ pub fn query_of(request: &Request) -> Query<'_> {
 pub fn complete(snapshot: &Snapshot, request: &Request) -> Result<Request, String> {
     let mut request = request.clone();
     if request.username.is_none() {
-        let names = snapshot.users.iter().filter(|account| account.frontend);
+        let names = snapshot.users.iter().filter(|it| it.frontend && it.names.is_none());
         let first = names.map(|account| account.name.to_string()).min();
         request.username = Some(first.ok_or("there is no user that may log in")?);
     }
     if request.schemaname.is_none() {
         let name = request.username.as_deref().unwrap_or_default();
-        let account = snapshot.users.find(name.as_bytes());
-        let schema = account.and_then(|account| account.default_schema.as_deref());
+        let account = snapshot.users.of_client(name.as_bytes());
+        let schema = account.as_ref().and_then(|account| account.default_schema.as_deref());
         request.schemaname = Some(schema.unwrap_or(&snapshot.vars.default_schema).to_owned());
     }
     if request.proxy_port.is_none() {

@@ -21,7 +21,7 @@ use self::passwords::Secret;
 use self::tls::Channel;
 use crate::link::{Charset, LinkState};
 use crate::topology::LastFault;
-use crate::users::Account;
+use crate::users::{Account, PasswordRank};
 use crate::vars::KeyHash;
 
 pub use passwords::Keys;
@@ -94,6 +94,10 @@ enum Stage {
 /// What to log in as, and how far it is.
 pub struct BackendLogin {
     account: Arc<Account>,
+    /// Which of its passwords is shown.
+    shows: PasswordRank,
+    /// How many of them the server has refused before.
+    refusals: u8,
     class: Caps,
     schema: Option<Arc<[u8]>>,
     collation: u8,
@@ -172,6 +176,8 @@ impl BackendLogin {
         let stage = Stage::ExpectGreeting;
         Self {
             account,
+            shows: PasswordRank::Primary,
+            refusals: 0,
             class,
             schema,
             collation,
@@ -310,9 +316,7 @@ impl BackendLogin {
             caps = caps.union(Caps::MYSQL);
         }
         let plugin = match Plugin::from_name(greeting.plugin) {
-            Plugin::CachingSha2 if !matches!(self.account.secret(), Secret::Sha1(_)) => {
-                Plugin::CachingSha2
-            }
+            Plugin::CachingSha2 if !matches!(self.secret(), Secret::Sha1(_)) => Plugin::CachingSha2,
             _ => Plugin::NativePassword,
         };
         let Some(auth) = self.response(plugin, &greeting.scramble) else {

@@ -13,13 +13,18 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::UserRow;
 
+mod additional;
 mod asked;
 mod attributes;
 mod backends;
 mod certificate;
 mod credential;
 mod learned;
+mod name_pattern;
+mod versions;
 
+use additional::additional_password;
+pub use additional::{AdditionalPassword, PasswordRank};
 pub use asked::AskedProof;
 use asked::ProofCounts;
 use attributes::{AccountAttributes, PasswordFrom};
@@ -29,6 +34,7 @@ pub use certificate::{ClientCertificate, Demands};
 pub use credential::{Credential, Form, ReadPasswords};
 use credential::{ROUNDS, rounds};
 pub use learned::{Learned, Lessons};
+pub use name_pattern::NamePattern;
 
 const TABLE: &str = "mysql_users";
 
@@ -42,12 +48,20 @@ const OF_NOBODY: &[u8] = b"$A$005$nobody has this saltnobody has this hash, what
 pub struct Account {
     /// Name.
     pub name: Arc<str>,
+    /// The names that it stands for in place of its own, which is for administrators.
+    pub names: Option<Arc<NamePattern>>,
+    /// The name of the row with a pattern that it is or is made of.
+    pub row: Option<Arc<str>>,
     /// What is stored of the password that clients prove.
     pub credential: Credential,
     /// The only plugin by which clients prove it; `None` for what they come with.
     pub plugin: Option<Plugin>,
+    /// Another password that is right as well.
+    pub additional: Option<AdditionalPassword>,
     /// What is stored of the one that servers know, where it is another one.
     pub at_servers: Option<Credential>,
+    /// What is stored of another one that servers may know besides that.
+    pub also_at_servers: Option<Credential>,
     /// What logins taught; shared by the versions of the account that have the same credential.
     pub learned: Arc<Lessons>,
     /// The password is what servers have of it.
@@ -110,10 +124,12 @@ impl Account {
     /// Bytes of memory that it holds.
     pub fn bytes(&self) -> usize {
         let schema = self.default_schema.as_ref().map_or(0, |schema| schema.len());
-        let passwords = [Some(&self.credential), self.at_servers.as_ref()];
-        let password: usize = passwords.into_iter().flatten().map(Credential::bytes).sum();
+        let at_servers = self.at_servers.iter().chain(&self.also_at_servers);
+        let passwords = self.passwords().map(|(_, stored)| stored).chain(at_servers);
+        let password: usize = passwords.map(Credential::bytes).sum();
         // the key in the list of all accounts has the name once more
-        size_of::<Self>() + 2 * self.name.len() + schema + password + self.backends.bytes()
+        let names = self.names.as_ref().map_or(0, |names| names.bytes());
+        size_of::<Self>() + 2 * self.name.len() + schema + password + names + self.backends.bytes()
     }
 
     /// Counts one client less.
@@ -121,83 +137,10 @@ impl Account {
         self.connected.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The version of the account that follows `before`.
-    fn after(self, before: &Arc<Self>) -> Arc<Self> {
-        let same = self.credential == before.credential;
-        let learned = if same { before.learned.clone() } else { self.learned };
-        let (connected, backends) = (before.connected.clone(), before.backends.clone());
-        let next = Self { learned, connected, backends, ..self };
-        if same && next.is_unchanged(before) { before.clone() } else { Arc::new(next) }
-    }
-
-    /// Whether it asks of a client what that version of it does.
-    pub(crate) fn asks_as(&self, other: &Self) -> bool {
-        let flags = |account: &Self| (account.frontend, account.use_ssl, account.plugin);
-        let same = self.credential == other.credential && self.demands == other.demands;
-        same && flags(self) == flags(other)
-    }
-
-    fn is_unchanged(&self, before: &Self) -> bool {
-        let Self {
-            // what the two comparisons below are about
-            credential: _,
-            plugin: _,
-            frontend: _,
-            use_ssl: _,
-            demands: _,
-            at_servers: _,
-            name_at_servers: _,
-            unproved: _,
-            // what is shared by the versions
-            name: _,
-            learned: _,
-            connected: _,
-            backends: _,
-            is_read,
-            default_hostgroup,
-            default_schema,
-            transaction_persistent,
-            fast_forward,
-            max_connections,
-            max_backend_connections,
-            pipeline_depth,
-            redirect,
-            replication,
-            annotations,
-            isolation,
-        } = self;
-        self.asks_as(before)
-            && self.is_same_at_servers(before)
-            && *is_read == before.is_read
-            && *default_hostgroup == before.default_hostgroup
-            && *default_schema == before.default_schema
-            && *transaction_persistent == before.transaction_persistent
-            && *fast_forward == before.fast_forward
-            && *max_connections == before.max_connections
-            && *max_backend_connections == before.max_backend_connections
-            && *pipeline_depth == before.pipeline_depth
-            && *redirect == before.redirect
-            && *replication == before.replication
-            && *annotations == before.annotations
-            && *isolation == before.isolation
-    }
-
-    /// Whether servers can be logged in to with it wherever they could with `before`.
-    fn can_take_over(&self, before: &Self) -> bool {
-        // what no server has seen yet is proved by no change of rows
-        if before.unproved != 0 {
-            return false;
-        }
-        let shown = self.shown_to_servers();
-        let is_hashed = !matches!(shown, Credential::Empty | Credential::Clear { .. });
-        let is_learned = self.at_servers.is_none() && self.learned.get().is_some();
-        !is_hashed || shown == before.shown_to_servers() || is_learned
-    }
-
-    /// Whether servers know both by one name and password, whatever clients prove.
+    /// Whether servers know both by one name and a password of both, whatever clients prove.
     pub(crate) fn is_same_at_servers(&self, other: &Self) -> bool {
         let names = self.name_at_servers == other.name_at_servers;
-        names && self.at_servers == other.at_servers && self.unproved == other.unproved
+        names && self.shares_at_servers(other) && self.unproved == other.unproved
     }
 
     /// The version of a session that showed this password, which a server is to prove.
@@ -221,22 +164,37 @@ impl Account {
         self.at_servers.as_ref().unwrap_or(&self.credential)
     }
 
-    /// The same with the password that servers know by another row.
-    fn with_servers(self, at_servers: &Credential) -> Self {
-        let at_servers = Some(at_servers.clone()).filter(|other| *other != self.credential);
-        Self { at_servers, ..self }
+    /// The same with the passwords that servers know by another row.
+    fn with_servers(self, other: &Shown) -> Self {
+        if *other == self.shown() {
+            return self;
+        }
+        let (at_servers, also_at_servers) = other.clone();
+        Self { at_servers: Some(at_servers), also_at_servers, ..self }
+    }
+
+    fn shown(&self) -> Shown {
+        let also = self.stored_for_servers(PasswordRank::Additional);
+        (self.shown_to_servers().clone(), also.cloned())
     }
 }
+
+/// What is stored of the passwords that servers know by a row.
+type Shown = (Credential, Option<Credential>);
 
 /// All accounts in force, by name.
 #[derive(Default)]
 pub struct Users {
     by_name: HashMap<Box<[u8]>, Arc<Account>>,
+    /// Those of them that stand for other names, in the order of their own.
+    patterns: Vec<Arc<Account>>,
     /// What those that clients may use ask of them.
     asked: ProofCounts,
     /// A hash like those that are stored, of no password: it takes as long to look at as the
     /// slowest of them.
     of_nobody: Option<Box<[u8]>>,
+    /// The most hashes of `caching_sha2_password` that an account has.
+    sha2_hashes: usize,
     /// What was read on servers of passwords.
     read: Arc<ReadPasswords>,
     /// What is counted of accounts that are gone, as long as somebody has one.
@@ -274,7 +232,9 @@ impl Users {
                 Ok(mut account) => {
                     if account.is_read {
                         let read = users.read.get(row.username.as_str()).cloned();
-                        account.credential = read.unwrap_or(Credential::Unread);
+                        let (primary, additional) = read.unwrap_or((Credential::Unread, None));
+                        account.credential = primary;
+                        account.additional = additional.map(Into::into);
                     }
                     let name: Box<[u8]> = account.name.as_bytes().into();
                     let side = (row.frontend == 1, row.backend == 1);
@@ -298,6 +258,7 @@ impl Users {
             };
             users.by_name.insert(name, account);
         }
+        users.order_patterns();
         let left = self.by_name.iter().map(|(name, account)| {
             let counts = (Arc::downgrade(&account.connected), Arc::downgrade(&account.backends));
             (name.clone(), counts)
@@ -310,12 +271,15 @@ impl Users {
         });
         for account in users.by_name.values().filter(|account| account.frontend) {
             users.asked.count(account.asked());
-            if let Credential::CachingSha2(stored) = &account.credential
-                && rounds(stored) > rounds(users.hash_of_nobody())
-            {
-                let salt_and_hash = OF_NOBODY.iter().skip(ROUNDS.end);
-                let like = stored.iter().take(ROUNDS.end).chain(salt_and_hash);
-                users.of_nobody = Some(like.copied().collect());
+            users.sha2_hashes = users.sha2_hashes.max(account.sha2_hashes());
+            for (_, stored) in account.passwords() {
+                if let Credential::CachingSha2(stored) = stored
+                    && rounds(stored) > rounds(users.hash_of_nobody())
+                {
+                    let salt_and_hash = OF_NOBODY.iter().skip(ROUNDS.end);
+                    let like = stored.iter().take(ROUNDS.end).chain(salt_and_hash);
+                    users.of_nobody = Some(like.copied().collect());
+                }
             }
         }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
@@ -328,7 +292,7 @@ impl Users {
         Account { connected, backends: lanes.upgrade().unwrap_or_default(), ..account }
     }
 
-    /// The account of a name that clients may use.
+    /// The row of a name that clients may use, be it as a name or as a pattern.
     pub fn find(&self, name: &[u8]) -> Option<&Arc<Account>> {
         self.by_name.get(name).filter(|account| account.frontend)
     }
@@ -338,28 +302,16 @@ impl Users {
         self.of_nobody.as_deref().unwrap_or(OF_NOBODY)
     }
 
+    /// How many hashes of `caching_sha2_password` are looked at before a password is wrong, for
+    /// every name: as many as for the account that has most.
+    pub fn sha2_hashes(&self) -> usize {
+        self.sha2_hashes.max(1)
+    }
+
     /// What is asked of a client whose name is not there: as frequent among numbers as it is among
     /// accounts, so that a name is not told from another one by whether it exists.
     pub fn asked_of_nobody(&self, number: u64) -> AskedProof {
         self.asked.of(number)
-    }
-
-    /// The version in force of an account that a session logged in with; `None` when the session
-    /// has to go on with its own: the account was removed, or has a new password that is stored as
-    /// a hash and that nobody has told yet.
-    pub fn successor(&self, account: &Account) -> Option<&Arc<Account>> {
-        let next = self.by_name.get(account.name.as_bytes())?;
-        next.can_take_over(account).then_some(next)
-    }
-
-    /// Whether an account is in force no more, or has another password by now.
-    pub fn has_changed(&self, account: &Account) -> bool {
-        let now = self.by_name.get(account.name.as_bytes());
-        // of one that servers prove, each session has a password of its own
-        let is_same = |now: &Account| {
-            now.credential == Credential::AtServers || now.is_same_at_servers(account)
-        };
-        now.is_none_or(|now| now.credential != account.credential || !is_same(now))
     }
 
     /// How many accounts are in force.
@@ -392,10 +344,8 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
     let mut accounts: Vec<_> = accounts.collect();
     // faults are told in the order of rows
     accounts.sort_by_key(|(_, (index, _))| *index);
-    let known: HashMap<_, _> = accounts
-        .iter()
-        .map(|(name, (_, account))| (name.clone(), account.shown_to_servers().clone()))
-        .collect();
+    let known: HashMap<_, _> =
+        accounts.iter().map(|(name, (_, account))| (name.clone(), account.shown())).collect();
     let mut at_servers = |index, account: Account| {
         let has_another = account.at_servers.is_some() || account.name_at_servers.is_some();
         if account.credential == Credential::AtServers && has_another {
@@ -406,14 +356,14 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
             faults.extend(account.lacks_password().map(|why| fault(index, "attributes", why)));
             return Some(account);
         };
-        let credential = known.get(name.as_bytes());
-        let credential = credential.filter(|it| **it != Credential::AtServers);
-        if credential.is_none() {
+        let shown = known.get(name.as_bytes());
+        let shown = shown.filter(|(credential, _)| *credential != Credential::AtServers);
+        if shown.is_none() {
             let reason =
                 format!("backend_username: there is no account '{name}' with a password here");
             faults.push(fault(index, "attributes", reason));
         }
-        credential.map(|credential| account.with_servers(credential))
+        shown.map(|shown| account.with_servers(shown))
     };
     let accounts = accounts.into_iter();
     accounts.filter_map(|(name, (index, it))| Some((name, at_servers(index, it)?))).collect()
@@ -424,7 +374,7 @@ fn as_one(mut rows: Vec<(usize, Account)>) -> Option<(usize, Account)> {
     let first = rows.pop()?;
     let Some(other) = rows.pop() else { return Some(first) };
     let (client, server) = if first.1.frontend { (first, other) } else { (other, first) };
-    Some((client.0, client.1.with_servers(&server.1.credential)))
+    Some((client.0, client.1.with_servers(&server.1.shown())))
 }
 
 fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
@@ -447,12 +397,9 @@ fn credential(
     }
 }
 
-fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
-    let mut faults = Vec::new();
-    if row.username.is_empty() {
-        faults.push(fault(index, "username", "must not be empty"));
-    }
-    for (column, value) in [
+/// The columns that are 0 or 1.
+fn flags_of(row: &UserRow) -> [(&'static str, i64); 7] {
+    [
         ("active", row.active),
         ("schema_locked", row.schema_locked),
         ("transaction_persistent", row.transaction_persistent),
@@ -460,11 +407,16 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         ("backend", row.backend),
         ("frontend", row.frontend),
         ("use_ssl", row.use_ssl),
-    ] {
-        if !matches!(value, 0 | 1) {
-            faults.push(fault(index, column, format!("{value} is not 0 or 1")));
-        }
+    ]
+}
+
+fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
+    let mut faults = Vec::new();
+    if row.username.is_empty() {
+        faults.push(fault(index, "username", "must not be empty"));
     }
+    let flags = flags_of(row).into_iter().filter(|(_, value)| !matches!(value, 0 | 1));
+    faults.extend(flags.map(|(column, it)| fault(index, column, format!("{it} is not 0 or 1"))));
     let mut number = |column, value: i64| {
         u32::try_from(value).unwrap_or_else(|_| {
             faults.push(fault(index, column, format!("{value} is not 0 or more")));
@@ -483,18 +435,31 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
+    let mut additional = None;
+    // what else is wrong says more
+    if faults.is_empty() {
+        match additional_password(&row.attributes, &credential, plugin) {
+            Ok(found) => additional = found,
+            Err(reason) => faults.push(fault(index, "attributes", reason)),
+        }
+    }
     let misfits = of_attributes.misfits(row.fast_forward == 1);
     faults.extend(misfits.map(|reason| fault(index, "attributes", reason)));
     if !faults.is_empty() {
         return Err(faults);
     }
-    Ok(Account {
-        name: row.username.as_str().into(),
+    let name: Arc<str> = row.username.as_str().into();
+    let account = Account {
+        row: of_attributes.names.is_some().then(|| name.clone()),
+        name,
+        names: of_attributes.names,
         credential,
         plugin,
         is_read: from == Some(PasswordFrom::Servers),
         unproved: 0,
+        additional,
         at_servers: None,
+        also_at_servers: None,
         name_at_servers: of_attributes.name_at_servers,
         learned: Arc::default(),
         default_hostgroup: HostgroupId(hostgroup),
@@ -513,7 +478,11 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         isolation: of_attributes.isolation,
         connected: Arc::default(),
         backends: Arc::default(),
-    })
+    };
+    match account.lack_for_pattern() {
+        None => Ok(account),
+        Some(why) => Err(vec![fault(index, "attributes", why)]),
+    }
 }
 
 #[cfg(test)]

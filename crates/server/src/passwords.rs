@@ -172,11 +172,15 @@ impl Reader {
         (snapshot, user): (&Snapshot, &str),
         server: &Endpoint,
         rows: &Rows,
-    ) -> Credential {
+    ) -> (Credential, Option<Credential>) {
         let plugin = snapshot.users.find(user.as_bytes()).and_then(|account| account.plugin);
-        let read = credential(user, rows).and_then(|credential| credential.for_plugin(plugin));
+        let for_plugin = |(own, other): (Credential, Option<Credential>)| {
+            Ok((own.for_plugin(plugin)?, other.and_then(|it| it.for_plugin(plugin).ok())))
+        };
+        let read = credentials(user, rows).and_then(for_plugin);
         let what = match &read {
-            Ok(_) => format!("its password is read on {server}"),
+            Ok((_, None)) => format!("its password is read on {server}"),
+            Ok(_) => format!("its two passwords are read on {server}"),
             Err(why) => format!("nobody can log in with it, by {server}: {}", Printable(why)),
         };
         if self.told.is_news(About::Account(user.into()), &what) {
@@ -186,7 +190,7 @@ impl Reader {
                 Err(_) => tracing::warn!("account '{user}': {what}"),
             }
         }
-        read.unwrap_or(Credential::Unread)
+        read.unwrap_or((Credential::Unread, None))
     }
 }
 
@@ -236,8 +240,8 @@ fn marked(snapshot: &Snapshot) -> Marked {
     marked
 }
 
-/// Asks a server what it has of accounts by which it might know us: name, host, plugin, hash, and
-/// why it lets nobody in by that alone.
+/// Asks a server what it has of accounts by which it might know us: name, host, plugin, hash,
+/// why it lets nobody in by that alone, and the hash of the password before.
 fn ask(
     servers: &mut Connections,
     server: &Endpoint,
@@ -259,7 +263,8 @@ fn ask(
 const OF_MYSQL: &str = "SELECT User, Host, plugin, authentication_string, \
     CASE WHEN account_locked = 'Y' THEN 'it is locked' \
     WHEN JSON_CONTAINS_PATH(COALESCE(User_attributes, '{}'), 'one', \
-    '$.Multi_factor_authentication') THEN 'it asks for more than a password' END FROM mysql.user";
+    '$.Multi_factor_authentication') THEN 'it asks for more than a password' END, \
+    JSON_UNQUOTE(JSON_EXTRACT(User_attributes, '$.additional_password')) FROM mysql.user";
 
 /// Since 10.4.
 const OF_MARIADB: &str = "SELECT User, Host, JSON_VALUE(Priv, '$.plugin'), \
@@ -291,12 +296,16 @@ fn text(row: &TextRow, column: usize) -> &str {
     row.get(column).and_then(Option::as_deref).unwrap_or_default()
 }
 
-/// What a server stores for an account, as which it would know us by this name.
-fn credential(user: &str, rows: &Rows) -> Result<Credential, String> {
+/// What a server stores for an account, as which it would know us by this name, and of the password
+/// that it had before where that is right as well.
+fn credentials(user: &str, rows: &Rows) -> Result<(Credential, Option<Credential>), String> {
     let own = rows.get(user).map(Vec::as_slice).unwrap_or_default().iter();
     let row = own.max_by_key(|row| rank(text(row, 1))).ok_or("it has no such account for us")?;
+    let read = |column| Credential::read(text(row, 2), text(row, column).as_bytes());
     match text(row, 4) {
-        "" => Credential::read(text(row, 2), text(row, 3).as_bytes()),
+        "" if text(row, 5).is_empty() => Ok((read(3)?, None)),
+        // one that is of no use takes nothing from the other
+        "" => Ok((read(3)?, read(5).ok())),
         why => Err(why.to_owned()),
     }
 }

@@ -93,6 +93,7 @@ impl Scene {
                  attributes = '{attributes}'\n"
             )
         };
+        let also = format!("{{\"additional_password\": \"{}\"}}", secret("also"));
         let words = [OsString::from("--datadir"), dir.path().into()];
         let mut proxy = Proxy::start_with(&words, |interfaces| {
             [
@@ -104,7 +105,7 @@ impl Scene {
                     secret("watcher"),
                     servers.port
                 ),
-                user("clear", &secret("clear"), ""),
+                user("clear", &secret("clear"), &also),
                 user("hashed", &format!("*{hashed}"), ""),
                 user("salted", &stored, ""),
                 user("proved", "", r#"{"password_from": "login"}"#),
@@ -231,12 +232,22 @@ fn says_no_password(flavour: Flavour, plugin: &str) {
             told += &refused;
         }
     }
+    assert_eq!(scene.log_in("clear", &secret("also")), "clear@%");
     // what a configuration is refused for, by statement and by file
     let mut admin = scene.admin();
     let long =
         format!("UPDATE mysql_users SET password = '$A${}' WHERE username = 'clear'", secret("x"));
     admin.query_drop(long).expect("written");
     let refused = admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect_err("it is no hash");
+    told += &refused.to_string();
+    let long = format!(
+        "UPDATE mysql_users SET password = 'x', attributes = \
+         '{{\"additional_password\": \"$A${}\"}}' WHERE username = 'clear'",
+        secret("x")
+    );
+    admin.query_drop(long).expect("written");
+    let refused = admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect_err("it is no hash");
+    assert!(refused.to_string().contains("additional_password: a caching_sha2"), "{refused}");
     told += &refused.to_string();
     let own = std::fs::read_to_string(scene.proxy.config()).expect("read");
     let broken = own.replace("monitor_password = \"", "monitor_password = 7\"");
@@ -255,6 +266,11 @@ fn says_no_password(flavour: Flavour, plugin: &str) {
     told += &scene.proxy.log();
     told += &files(&scene.proxy, &scene.dir);
     assert!(told.contains("'nobody'"), "what is looked at has the refusals: {told}");
+    has_none(&scene, told);
+}
+
+/// Neither what was told nor what went by holds a secret.
+fn has_none(scene: &Scene, told: String) {
     let [clients, servers] = [&scene.clients, &scene.servers]
         .map(|recorder| recorder.heard.lock().expect("whole").clone());
     for (place, heard) in [("told", told.into_bytes()), ("clients", clients), ("servers", servers)]

@@ -124,6 +124,27 @@ fn accounts_of_a_mysql_are_followed() {
     }
 }
 
+/// Of two passwords that a MySQL has, either is right, for as long as that is so.
+#[test]
+fn the_password_that_a_mysql_retains_is_right_as_well() {
+    let Some(cluster) = live::cluster("retained passwords", Flavour::MySql, 0) else { return };
+    run(&cluster, "CREATE USER reader IDENTIFIED BY 'reader'");
+    run(&cluster, "GRANT SELECT ON mysql.user TO reader");
+    run(&cluster, "CREATE USER lent IDENTIFIED BY 'one'");
+    run(&cluster, "GRANT SELECT ON test.* TO lent");
+    let proxy = proxy(&cluster, "servers");
+    is_let_in(&proxy, "one", &["two"]);
+    run(&cluster, "ALTER USER lent IDENTIFIED BY 'two' RETAIN CURRENT PASSWORD");
+    is_let_in(&proxy, "two", &["three", ""]);
+    assert_eq!(who(&proxy, "one").as_deref(), Ok("lent@%"));
+    assert!(proxy.log().contains("its two passwords are read on "), "{}", proxy.log());
+    run(&cluster, "ALTER USER lent DISCARD OLD PASSWORD");
+    live::eventually("the old one is wrong", SOON, || who(&proxy, "one").is_err());
+    assert_eq!(who(&proxy, "two").as_deref(), Ok("lent@%"));
+    let log = proxy.log();
+    assert!(!log.contains("'two'") && !log.contains("$A$"), "{log}");
+}
+
 /// The same by the Unix socket, where a password may be shown.
 fn who_is(proxy: &Proxy, password: &str) -> Result<String, (u16, String)> {
     let refusal = |error: mysql::Error| {

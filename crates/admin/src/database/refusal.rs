@@ -14,6 +14,7 @@ use rusqlite::types::Value;
 use super::{Database, Run, lock, step};
 use crate::fault::AdminFault;
 use crate::layers::{key_of, shown};
+use crate::secrets::{CONCEALED, is_secret};
 use crate::statement::{Statement, is, unquoted};
 use crate::tables::{self, Schema, Table};
 
@@ -126,6 +127,9 @@ impl Constraint {
             false => format!("{} ({})", table.name, key_of(table, row)),
         };
         let value = |column: &str| {
+            if is_secret(table.name, "", column) {
+                return CONCEALED.to_owned();
+            }
             let value = table.position(column).and_then(|at| seen.after.get(at));
             value.map_or("NULL".to_owned(), shown)
         };

@@ -147,8 +147,8 @@ fn connections_of_accounts_are_shown_by_server_with_their_limits() {
     assert_eq!(stage.read("stats_tidegate_users", false), []);
     assert!(app.backends.take(server.index, 2) && app.backends.take(server.index, 2));
     let rows = stage.read("stats_tidegate_users", false);
-    let names = ["username", "srv_port", "connections", "max_connections"];
-    assert_eq!((rows.len(), columns(&rows[0], &names)), (1, vec!["app", "1", "2", "0"]));
+    let names = ["username", "srv_port", "connections", "max_connections", "password"];
+    assert_eq!((rows.len(), columns(&rows[0], &names)), (1, vec!["app", "1", "2", "0", "primary"]));
 }
 
 #[test]

@@ -33,6 +33,10 @@ fn backends(seen: &Seen<'_>) -> Vec<Row> {
                     int(server.port),
                     int(open),
                     int(if most == u32::MAX { 0 } else { most }),
+                    text(match account.is_additional_at(server.index) {
+                        true => "additional",
+                        false => "primary",
+                    }),
                 ]);
             }
         }

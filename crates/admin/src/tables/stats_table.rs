@@ -504,7 +504,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_users",
-        doc: "Connections that each user has to each server, those being opened included, over all workers; no row where there is none. max_connections is how many it may have (`max_backend_connections` of its attributes, else mysql-max_backend_connections_per_user), 0 for no limit of its own.",
+        doc: "Connections that each user has to each server, those being opened included, over all workers; no row where there is none. max_connections is how many it may have (`max_backend_connections` of its attributes, else mysql-max_backend_connections_per_user), 0 for no limit of its own. password says which one the server is shown: the one that it took last, primary or additional.",
         columns: &[
             column("username", "VARCHAR", NOT_NULL, "", ""),
             column("hostgroup", "INT", NOT_NULL, "", ""),
@@ -512,6 +512,7 @@ pub(super) const ROWS: &[Table] = &[
             column("srv_port", "INT", NOT_NULL, "", ""),
             column("connections", "INT", NOT_NULL, "", ""),
             column("max_connections", "INT", NOT_NULL, "", ""),
+            column("password", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["username", "hostgroup", "srv_host", "srv_port"],
         ..SHOWN

@@ -32,7 +32,8 @@ pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
 /// What is the matter with a user, when there are users at all.
 fn user_fault(lint: &Lint<'_>, name: &str) -> Option<(Kind, String, String)> {
     let users = &lint.draft.users;
-    if users.is_empty() || lint.users().any(|user| user.username == name) {
+    let is_there = lint.snapshot.users.of_client(name.as_bytes()).is_some();
+    if users.is_empty() || is_there {
         return None;
     }
     if let Some(user) = users.iter().find(|user| user.username == name) {

@@ -7,7 +7,7 @@ use wire::frame;
 
 use super::{BackendLogin, LoginStep, Stage, failed, tls};
 use crate::topology::LastFault;
-use crate::users::{Account, Credential, Learned};
+use crate::users::{Credential, Learned, PasswordRank};
 use crate::vars::{KeyHash, Vars};
 
 /// Which public keys of a server a password may be encrypted with.
@@ -54,28 +54,38 @@ pub(super) enum Secret<'a> {
     Unknown,
 }
 
-impl Account {
+impl BackendLogin {
+    /// The same with that password of the account, so many having been refused.
+    #[must_use]
+    pub(crate) fn showing(self, shows: PasswordRank, refusals: u8) -> Self {
+        Self { shows, refusals, ..self }
+    }
+
+    /// Which of the account's passwords it shows, and how many were refused.
+    pub(crate) fn shows(&self) -> (PasswordRank, u8) {
+        (self.shows, self.refusals)
+    }
+
+    /// What of the password can be shown to the server.
     pub(super) fn secret(&self) -> Secret<'_> {
-        // what clients taught is the password that they prove
-        let learned = self.learned.get().filter(|_| self.at_servers.is_none());
-        match (self.shown_to_servers(), learned) {
-            (Credential::Empty, _) => Secret::Empty,
-            (Credential::Clear { password, .. }, _) => Secret::Clear(password),
+        let stored = self.account.stored_for_servers(self.shows);
+        let learned = stored.and_then(|stored| self.account.learned_of(stored));
+        match (stored, learned) {
+            (Some(Credential::Empty), _) => Secret::Empty,
+            (Some(Credential::Clear { password, .. }), _) => Secret::Clear(password),
             (_, Some(Learned::Clear(password))) => Secret::Clear(password),
             (_, Some(Learned::Sha1(sha1))) => Secret::Sha1(sha1),
             (_, None) => Secret::Unknown,
         }
     }
-}
 
-impl BackendLogin {
     /// The answer to a plugin's challenge; `None` when the secret for it is not known.
     pub(super) fn response(
         &self,
         plugin: Plugin,
         scramble: &[u8; SCRAMBLE_BYTES],
     ) -> Option<Vec<u8>> {
-        match (plugin, self.account.secret()) {
+        match (plugin, self.secret()) {
             (_, Secret::Unknown) => None,
             (Plugin::Sha256Password, Secret::Empty) => Some(vec![0]),
             (_, Secret::Empty) => Some(Vec::new()),
@@ -117,7 +127,7 @@ impl BackendLogin {
             return LoginStep::Insecure("the account goes by 'mysql_clear_password'".to_owned());
         }
         let mut stage = Stage::ExpectResult { plugin, scramble };
-        let auth = match (plugin, self.account.secret()) {
+        let auth = match (plugin, self.secret()) {
             (Plugin::Ed25519, Secret::Clear(password)) => {
                 let Ok(challenge) = switch.challenge() else { return failed(LastFault::Protocol) };
                 ed25519::sign(password, &challenge).to_vec()
@@ -149,7 +159,7 @@ impl BackendLogin {
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
-        let Secret::Clear(password) = self.account.secret() else {
+        let Secret::Clear(password) = self.secret() else {
             return failed(LastFault::NoPassword);
         };
         let Some(key) = parsec::Key::derive(password, payload) else {
@@ -176,7 +186,7 @@ impl BackendLogin {
                 LoginStep::Wait
             }
             Ok(Some(AuthMore::FULL_AUTH)) => {
-                let Secret::Clear(password) = self.account.secret() else {
+                let Secret::Clear(password) = self.secret() else {
                     return failed(LastFault::NoPassword);
                 };
                 if self.is_secure() {
@@ -200,7 +210,7 @@ impl BackendLogin {
         scramble: [u8; SCRAMBLE_BYTES],
         out: &mut Vec<u8>,
     ) -> LoginStep {
-        let Secret::Clear(password) = self.account.secret() else {
+        let Secret::Clear(password) = self.secret() else {
             return failed(LastFault::NoPassword);
         };
         let Ok(shown) = AuthMore::parse(payload) else { return failed(LastFault::Protocol) };

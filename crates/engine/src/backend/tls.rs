@@ -124,7 +124,7 @@ impl BackendLogin {
 
     /// Whether a server can prove with this plugin that it knows the password.
     pub(super) fn can_be_proved(&self, plugin: Plugin) -> bool {
-        let has_password = matches!(self.account.secret(), Secret::Clear(_) | Secret::Sha1(_));
+        let has_password = matches!(self.secret(), Secret::Clear(_) | Secret::Sha1(_));
         has_password && plugin == Plugin::NativePassword
     }
 
@@ -138,7 +138,7 @@ impl BackendLogin {
         let Some((digest, _)) = self.server_tls().and_then(|tls| tls.unproved.as_ref()) else {
             return true;
         };
-        let stored = match (plugin, self.account.secret()) {
+        let stored = match (plugin, self.secret()) {
             (Plugin::NativePassword, Secret::Clear(password)) => {
                 native::double_sha1(password).to_vec()
             }

@@ -17,11 +17,20 @@ pub struct Catalogs {
     last_epoch: u64,
 }
 
+/// How many there may be before names that no row has share one.
+const MADE_MAX: usize = 256;
+
 /// Names a [`Known`] of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CatalogId(usize);
 
 impl Catalogs {
+    /// Whether an account that is made for a client's name may have one of its own.
+    pub fn has_room_for(&self, user: &Arc<str>, hostgroup: HostgroupId) -> bool {
+        let is = |known: &Known| known.hostgroup == hostgroup && known.user == *user;
+        self.list.len() < MADE_MAX || self.list.iter().any(is)
+    }
+
     /// Where an account's is, in a hostgroup.
     pub fn of(&mut self, user: &Arc<str>, hostgroup: HostgroupId) -> CatalogId {
         let is = |known: &Known| known.hostgroup == hostgroup && known.user == *user;

@@ -156,13 +156,15 @@ rows! {
     max_connections: i64 = int("max_connections").default("10000").check("max_connections >=0");
     /// JSON attributes, or empty.
     attributes: String = text("attributes")
-        .default("''").check("JSON_VALID(attributes) OR attributes = ''")
+        .default("''").check("JSON_VALID(attributes) OR attributes = ''").secret()
         .members(&[
             "pipeline_depth",
             "max_backend_connections",
+            "additional_password",
             "backend_username",
             "password_from",
             "authentication_plugin",
+            "name_pattern",
             "redirect",
             "replication",
             "require_issuer",

@@ -34,7 +34,7 @@ impl AskedProof {
 impl Account {
     /// What its clients are asked.
     pub fn asked(&self) -> AskedProof {
-        AskedProof { plugin: self.plugin, form: self.credential.form() }
+        AskedProof { plugin: self.plugin, form: self.form() }
     }
 
     /// Why no server could be logged in to by it: its clients sign, and never show the password.

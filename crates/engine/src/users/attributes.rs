@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::auth::Plugin;
 
-use super::{Demands, asked};
+use super::{Demands, NamePattern, asked};
 use crate::json;
 
 pub(super) const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
@@ -30,6 +30,7 @@ pub(super) struct AccountAttributes {
     pub(super) name_at_servers: Option<Arc<str>>,
     pub(super) password_from: Option<PasswordFrom>,
     pub(super) plugin: Option<Plugin>,
+    pub(super) names: Option<Arc<NamePattern>>,
     pub(super) demands: Demands,
 }
 
@@ -45,6 +46,7 @@ impl AccountAttributes {
             name_at_servers: name_at_servers(text)?,
             password_from: password_from(text)?,
             plugin: asked::plugin(text)?,
+            names: NamePattern::read(text)?,
             demands: Demands::read(text)?,
         })
     }

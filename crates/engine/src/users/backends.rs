@@ -14,13 +14,15 @@ struct ToServer {
     server: usize,
     open: AtomicU32,
     full_until_us: AtomicU64,
+    /// Which password it is shown first, by a number that its owner knows; 0 where none is known.
+    shown: AtomicU64,
     next: OnceLock<Box<ToServer>>,
 }
 
 impl ToServer {
     fn new(server: usize) -> Self {
-        let (open, full_until_us) = (AtomicU32::new(0), AtomicU64::new(0));
-        Self { server, open, full_until_us, next: OnceLock::new() }
+        let (full_until_us, shown) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { server, open: AtomicU32::new(0), full_until_us, shown, next: OnceLock::new() }
     }
 }
 
@@ -51,6 +53,17 @@ impl Backends {
     pub fn is_full(&self, server: usize, now_us: u64) -> bool {
         let mut found = self.all().filter(|to| to.server == server);
         found.any(|to| to.full_until_us.load(Ordering::Relaxed) > now_us)
+    }
+
+    /// A server is shown the password of that number from now on.
+    pub(super) fn note_shown(&self, server: usize, number: u64) {
+        self.of(server).shown.store(number, Ordering::Relaxed);
+    }
+
+    /// The number of the password that a server is shown first; 0 where none is known.
+    pub(super) fn shown(&self, server: usize) -> u64 {
+        let found = self.all().find(|to| to.server == server);
+        found.map_or(0, |to| to.shown.load(Ordering::Relaxed))
     }
 
     /// Bytes of memory behind it.

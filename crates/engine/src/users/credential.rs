@@ -6,7 +6,7 @@ use std::ops::Range;
 use wire::auth::{Plugin, ed25519, native, parsec, sha2};
 
 /// What is stored of a password.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// No password: only an empty response is accepted.
     Empty,
@@ -32,8 +32,9 @@ pub enum Credential {
     AtServers,
 }
 
-/// What was read on servers of the passwords of accounts, by name.
-pub type ReadPasswords = BTreeMap<Box<str>, Credential>;
+/// What was read on servers of the passwords of accounts, by name: the primary and the additional
+/// one.
+pub type ReadPasswords = BTreeMap<Box<str>, (Credential, Option<Credential>)>;
 
 /// In what form a password is stored, which decides what a login asks of a client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

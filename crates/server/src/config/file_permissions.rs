@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use engine::rows::UserRow;
 use engine::snapshot::Draft;
 use engine::vars;
 
@@ -22,7 +23,8 @@ pub(super) fn warning(file: &str, draft: &Draft) -> Option<String> {
 fn has_passwords(draft: &Draft) -> bool {
     let is_secret = |name: &str| vars::find(name).is_some_and(|variable| variable.secret);
     let has_one = |value: &str| !value.is_empty();
-    draft.users.iter().any(|user| !user.password.is_empty())
+    let in_attributes = |user: &UserRow| user.attributes.contains("additional_password");
+    draft.users.iter().any(|user| !user.password.is_empty() || in_attributes(user))
         || draft.variables.iter().any(|(name, value)| is_secret(name) && has_one(value))
 }
 
@@ -31,8 +33,6 @@ const OTHERS_MAY_READ: u32 = 0o004;
 #[cfg(test)]
 mod tests {
     use std::fs::{Permissions, set_permissions};
-
-    use engine::rows::UserRow;
 
     use super::*;
 
@@ -57,6 +57,10 @@ mod tests {
              chmod o-rwx {file}"
         );
         assert_eq!(told(0o644, &with_user), Some(expected));
+        let attributes = r#"{"additional_password": "x"}"#.to_owned();
+        let second = UserRow { attributes, ..UserRow::default() };
+        let with_second = Draft { users: vec![second], ..Draft::default() };
+        assert!(told(0o644, &with_second).is_some());
         assert!(told(0o604, &variable("mysql-monitor_password", "x")).is_some());
         for (mode, draft) in [
             (0o640, with_user),

@@ -73,11 +73,11 @@ impl Document {
                 self.draft.servers.get_mut(row)?.status = "ONLINE".to_owned();
                 Some("ONLINE is taken, as in ProxySQL".to_owned())
             }
-            ("mysql_users", "attributes") => {
+            ("mysql_users", "attributes") if !self.has_password_elsewhere(row) => {
                 self.draft.users.get_mut(row)?.attributes.clear();
                 Some("ignored, as in ProxySQL".to_owned())
             }
-            ("mysql_users", "password") => {
+            ("mysql_users", "attributes" | "password") => {
                 self.leave_out("mysql_users", row);
                 Some("this row is left out".to_owned())
             }
@@ -86,6 +86,12 @@ impl Document {
                 Some(LEFT_OUT.to_owned())
             }
         }
+    }
+
+    /// Whether an account would have an empty password without its attributes.
+    fn has_password_elsewhere(&self, row: usize) -> bool {
+        let user = self.draft.users.get(row);
+        user.is_some_and(|user| user.attributes.contains("password_from"))
     }
 
     fn mend_rule(&mut self, row: usize, fault: &ConfigFault) -> Option<String> {

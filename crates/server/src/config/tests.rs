@@ -226,7 +226,7 @@ fn wrong_proxysql_files_are_shown_in_place() {
 
 #[test]
 fn what_proxysql_goes_on_without_is_told_and_no_end() {
-    assert_eq!(check_corpus(Format::Cnf, "ignored.txt"), 18);
+    assert_eq!(check_corpus(Format::Cnf, "ignored.txt"), 19);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 
 const NATIVE: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 
-fn answer(rows: &[[&str; 5]]) -> TextResult {
+fn answer<const COLUMNS: usize>(rows: &[[&str; COLUMNS]]) -> TextResult {
     let rows = rows.iter().map(|row| row.iter().map(|it| Some((*it).to_owned())).collect());
     TextResult { rows: rows.collect(), ..TextResult::default() }
 }
@@ -20,10 +20,10 @@ fn the_row_counts_by_which_a_server_would_know_us() {
             |host: &&'static str| ["app", host, "mysql_native_password", NATIVE, "it is locked"];
         let mut rows: Vec<_> = hosts[at + 1..].iter().map(locked).chain([of(host)]).collect();
         for _ in 0..2 {
-            assert!(credential("app", &by_user(&answer(&rows))).is_ok(), "{host}");
+            assert!(credentials("app", &by_user(&answer(&rows))).is_ok(), "{host}");
             rows.reverse();
         }
-        let without = credential("app", &by_user(&answer(&rows[..rows.len() - 1]))).err();
+        let without = credentials("app", &by_user(&answer(&rows[..rows.len() - 1]))).err();
         let why = if rows.len() > 1 { "it is locked" } else { "it has no such account for us" };
         assert_eq!(without.as_deref(), Some(why), "{host}");
     }
@@ -34,7 +34,7 @@ fn what_cannot_be_used_is_said() {
     let why = |plugin, hash| {
         let rows =
             [["App", "%", "mysql_native_password", NATIVE, ""], ["app", "%", plugin, hash, ""]];
-        credential("app", &by_user(&answer(&rows))).err().unwrap_or_default()
+        credentials("app", &by_user(&answer(&rows))).err().unwrap_or_default()
     };
     assert_eq!(why("mysql_native_password", NATIVE), "");
     let other = why("unix_socket", "");
@@ -72,7 +72,7 @@ fn snapshot(of: &[(&str, i64)]) -> Snapshot {
 fn a_slow_reading_says_nothing_of_accounts_that_are_elsewhere_now() {
     let of = |byte: u8| Credential::Native([byte; 20]);
     let found = |of: &[(&str, Credential)]| -> ReadPasswords {
-        of.iter().map(|(name, it)| ((*name).into(), it.clone())).collect()
+        of.iter().map(|(name, it)| ((*name).into(), (it.clone(), None))).collect()
     };
     // `moved` and `gone` were in hostgroup 0 when that was asked
     let read = found(&[("moved", of(2)), ("gone", of(3)), ("other", of(4))]);
@@ -112,4 +112,21 @@ fn what_is_gone_is_told_again_when_it_is_back() {
     told.keep(&BTreeSet::from(["a".into()]), &[server(2)]);
     assert_eq!(told.0.len(), 1);
     assert!(!told.is_news(account("a"), "read") && told.is_news(account("b"), "locked"));
+}
+
+#[test]
+fn the_password_of_before_is_right_as_well() {
+    let read = |password: &str, before: &str| {
+        let rows = [["app", "%", "mysql_native_password", password, "", before]];
+        credentials("app", &by_user(&answer(&rows)))
+    };
+    let other = NATIVE.replace('1', "2");
+    let parse = |hash: &str| Credential::read("mysql_native_password", hash.as_bytes()).ok();
+    assert!(read(NATIVE, &other).ok() == parse(NATIVE).map(|it| (it, parse(&other))));
+    assert!(read(NATIVE, "").is_ok_and(|(_, before)| before.is_none()));
+    // what is of no use takes nothing from the one of now, nor does the one of before stand for it
+    assert!(read(NATIVE, "no hash").is_ok_and(|(_, before)| before.is_none()));
+    assert!(read("no hash", NATIVE).is_err());
+    let locked = [["app", "%", "mysql_native_password", NATIVE, "it is locked", &other]];
+    assert!(credentials("app", &by_user(&answer(&locked))).is_err());
 }

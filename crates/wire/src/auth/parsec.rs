@@ -68,7 +68,7 @@ impl Key {
 }
 
 /// What a server stores of a password.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Stored {
     /// What is said of the salt.
     pub salt: [u8; SALT_BYTES],

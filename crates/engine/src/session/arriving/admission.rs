@@ -18,7 +18,7 @@ use crate::server_error::Meaning;
 use crate::session::arriving::login::{Expect, Login};
 use crate::session::command::variable_texts::VariableTexts;
 use crate::session::{Phase, Session};
-use crate::users::{Account, ClientCertificate};
+use crate::users::{Account, ClientCertificate, PasswordRank};
 
 impl Proxy {
     /// The password is wrong, or the account is gone: the client gets 1045, and the try counts.
@@ -93,9 +93,7 @@ impl Proxy {
         }
         // the account may have been removed since the login began, or ask for something else
         let users = &self.snapshot.users;
-        let in_force = |account: &Arc<Account>| {
-            users.find(account.name.as_bytes()).is_some_and(|now| now.asks_as(account))
-        };
+        let in_force = |account: &Arc<Account>| users.lets_in(account, login.proved);
         let Some(account) = login.account.clone().filter(in_force) else {
             return self.deny(id, &login);
         };
@@ -181,8 +179,7 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.account = proved.clone();
         }
-        let now = self.snapshot.users.find(name);
-        if now.is_none_or(|now| !now.asks_as(&proved)) {
+        if !self.snapshot.users.lets_in(&proved, PasswordRank::Primary) {
             return Err(error::access_denied(name, &session.client.addr, true));
         }
         self.give_guesses_back(id, name);

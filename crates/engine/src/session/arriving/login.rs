@@ -21,7 +21,7 @@ use crate::report::LogEvent;
 use crate::session::arriving::passwords::Shown;
 use crate::session::placing::elsewhere;
 use crate::session::{LastResults, Phase};
-use crate::users::{Account, Credential};
+use crate::users::{Account, Credential, PasswordRank};
 
 /// What is being waited for in the middle of an authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,8 @@ pub(crate) struct Login {
     pub(crate) scramble: [u8; 20],
     pub(crate) user: Box<[u8]>,
     pub(crate) account: Option<Arc<Account>>,
+    /// Which of its passwords the client has proved.
+    pub(crate) proved: PasswordRank,
     pub(super) first: LinkState,
     /// The client itself named the schema, so that its absence is an error.
     pub(super) schema_named: bool,
@@ -188,7 +190,7 @@ impl Proxy {
             self.stats.denied_without_tls += 1;
             return self.refuse(id, seq, error);
         }
-        let account = self.snapshot.users.find(response.user).cloned();
+        let account = self.snapshot.users.of_client(response.user);
         let named = response.schema.filter(|schema| !schema.is_empty());
         let charset = match self.offer.collations.of_client(u16::from(response.collation)) {
             Ok(charset) => charset,
@@ -211,6 +213,7 @@ impl Proxy {
             scramble,
             user: response.user.into(),
             account,
+            proved: PasswordRank::Primary,
             first,
             schema_named: named.is_some(),
             with_password: says_something(response.auth_response),
@@ -257,13 +260,14 @@ impl Proxy {
             Ok(charset) => charset,
             Err(name) => return self.refuse(id, 1, error::charset_refused(name)),
         };
-        let account = self.snapshot.users.find(request.user).cloned();
+        let account = self.snapshot.users.of_client(request.user);
         let named = Some(request.schema).filter(|schema| !schema.is_empty());
         let login = Login {
             scramble: session.auth.scramble,
             user: request.user.into(),
             first: self.first_state(account.as_deref(), named, charset),
             account,
+            proved: PasswordRank::Primary,
             schema_named: named.is_some(),
             with_password: says_something(request.auth_response),
             plugin: Plugin::Other,

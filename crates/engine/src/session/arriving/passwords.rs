@@ -18,7 +18,7 @@ use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::Phase;
 use crate::session::arriving::login::{Expect, Login};
-use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned};
+use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned, PasswordRank, Users};
 
 /// What a client has shown and nobody has looked at.
 #[derive(Debug)]
@@ -69,7 +69,8 @@ impl Unjudged {
 /// What something that was shown is worth.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    Right,
+    /// It proves that password of the account.
+    Right(PasswordRank),
     Wrong,
     /// The password itself has to be shown, whether this was compared with a known one or not.
     Unknown,
@@ -202,7 +203,7 @@ impl Proxy {
     fn weigh(
         &mut self,
         id: SessionId,
-        login: Box<Login>,
+        mut login: Box<Login>,
         shown: &Shown<'_>,
         [by_name, by_address]: [(Guesser, GuessLimits); 2],
     ) {
@@ -218,16 +219,20 @@ impl Proxy {
         };
         let worth = match (shown, &clear) {
             (Shown::Response(response), _) if login.plugin.signs() => {
-                if self.is_signed(&login, response) { Worth::Right } else { Worth::Wrong }
+                match self.is_signed(&login, response) {
+                    true => Worth::Right(PasswordRank::Primary),
+                    false => Worth::Wrong,
+                }
             }
             (Shown::Response(response), _) => worth_of_response(&login, form, response),
             (_, clear) => {
-                let nobodys = self.snapshot.users.hash_of_nobody();
-                worth_of_clear(&login, form, clear.as_deref().unwrap_or_default(), nobodys)
+                let clear = clear.as_deref().unwrap_or_default();
+                worth_of_clear(&login, form, clear, &self.snapshot.users)
             }
         };
         match worth {
-            Worth::Right => {
+            Worth::Right(rank) => {
+                login.proved = rank;
                 let has_both = clear.is_some() || takes_both_places(login.plugin);
                 let by_address = has_both.then_some(by_address);
                 for (who, limits) in [by_name].into_iter().chain(by_address) {
@@ -293,62 +298,86 @@ fn takes_both_places(plugin: Plugin) -> bool {
 }
 
 /// What a response is worth. Whoever names an account that is not there is told what the wrong
-/// password of one that is would be.
+/// password of one that is would be. To compare it with two passwords takes a microsecond more.
 fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
     let account = login.account.as_deref();
     if form == Form::Empty {
         // caching_sha2 clients send a lone zero byte for an empty password
         let is_empty = response.iter().all(|byte| *byte == 0);
-        return if is_empty { Worth::Right } else { Worth::Wrong };
+        return if is_empty { Worth::Right(PasswordRank::Primary) } else { Worth::Wrong };
     }
     if login.plugin == Plugin::NativePassword {
-        let is_right = account.is_some_and(|account| proves_native(account, login, response));
-        return if is_right { Worth::Right } else { Worth::Wrong };
+        let proved = account.and_then(|account| proved_native(account, login, response));
+        return proved.map_or(Worth::Wrong, Worth::Right);
     }
     if response.len() <= 1 {
         return Worth::Wrong;
     }
-    let clear = account.and_then(clear_of);
-    match clear {
-        Some(clear) if sha2::verify_fast(response, &login.scramble, clear) => Worth::Right,
-        _ if form == Form::Clear => Worth::Wrong,
+    let proves = |account: &Account, stored| {
+        let clear = clear_of(account, stored);
+        clear.is_some_and(|clear| sha2::verify_fast(response, &login.scramble, clear))
+    };
+    match account.and_then(|it| it.passwords().find(|(_, stored)| proves(it, stored))) {
+        Some((rank, _)) => Worth::Right(rank),
+        None if form == Form::Clear => Worth::Wrong,
         // MySQL does the same: what is known may be out of date
-        _ => Worth::Unknown,
+        None => Worth::Unknown,
     }
 }
 
-/// Whether a response is the answer of `mysql_native_password`; if so, what it teaches is kept.
-fn proves_native(account: &Account, login: &Login, response: &[u8]) -> bool {
-    let double_sha1 = match &account.credential {
-        Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
-        _ => return false,
-    };
-    let Some(sha1) = native::verify(response, &login.scramble, double_sha1) else { return false };
-    if clear_of(account).is_none() {
-        let _ = account.learned.set(Learned::Sha1(sha1));
-    }
-    true
+/// The password that the answer of `mysql_native_password` proves; what it teaches is kept.
+fn proved_native(account: &Account, login: &Login, response: &[u8]) -> Option<PasswordRank> {
+    account.passwords().find_map(|(rank, stored)| {
+        let (Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1)) = stored
+        else {
+            return None;
+        };
+        let sha1 = native::verify(response, &login.scramble, double_sha1)?;
+        if clear_of(account, stored).is_none() {
+            account.learn(stored, Learned::Sha1(sha1));
+        }
+        Some(rank)
+    })
 }
 
 /// What a password is worth that was shown as it is.
-fn worth_of_clear(login: &Login, form: Form, clear: &[u8], nobodys: &[u8]) -> Worth {
+///
+/// Before one of a name that is asked for the password itself is wrong, as many hashes are looked
+/// at as the account with most of them has: whether the name has two, one, or is not there.
+fn worth_of_clear(login: &Login, form: Form, clear: &[u8], users: &Users) -> Worth {
     if clear.len() > PASSWORD_BYTES_MAX {
         return Worth::Wrong;
     }
-    let Some(account) = &login.account else {
-        // takes the time that it takes where there is an account
-        match form {
-            Form::CachingSha2 => drop(sha2::verify_stored(clear, nobodys)),
-            Form::Ed25519 => drop(ed25519::public_key(clear)),
-            Form::Parsec(factor) => {
-                drop(parsec::Key::derive(clear, &parsec::salt_for(b"", &[0; 32], factor)))
-            }
-            Form::Empty | Form::Native | Form::Clear => {}
+    let mut looked_at = 0;
+    if let Some(account) = &login.account {
+        if account.credential == Credential::AtServers && !clear.is_empty() {
+            return Worth::OfServers;
         }
-        return Worth::Wrong;
-    };
-    let is_right = match &account.credential {
-        Credential::AtServers if !clear.is_empty() => return Worth::OfServers,
+        for (rank, stored) in account.passwords() {
+            looked_at += usize::from(matches!(stored, Credential::CachingSha2(_)));
+            if is_password(clear, stored) {
+                account.learn(stored, Learned::Clear(clear.into()));
+                return Worth::Right(rank);
+            }
+        }
+    }
+    match form {
+        Form::CachingSha2 => {
+            for _ in looked_at..users.sha2_hashes() {
+                sha2::verify_stored(clear, users.hash_of_nobody());
+            }
+        }
+        Form::Ed25519 if login.account.is_none() => drop(ed25519::public_key(clear)),
+        Form::Parsec(factor) if login.account.is_none() => {
+            drop(parsec::Key::derive(clear, &parsec::salt_for(b"", &[0; 32], factor)));
+        }
+        _ => {}
+    }
+    Worth::Wrong
+}
+
+fn is_password(clear: &[u8], stored: &Credential) -> bool {
+    match stored {
         Credential::Empty => clear.is_empty(),
         Credential::Clear { password, .. } => **password == *clear,
         Credential::Native(double) => native::double_sha1(clear) == *double,
@@ -356,16 +385,12 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8], nobodys: &[u8]) -> Wo
         Credential::Ed25519(public) => ed25519::public_key(clear) == *public,
         Credential::Parsec(stored) => stored.is_of(clear),
         Credential::Unread | Credential::AtServers => false,
-    };
-    if is_right {
-        let _ = account.learned.set(Learned::Clear(clear.into()));
     }
-    if is_right { Worth::Right } else { Worth::Wrong }
 }
 
-/// The password of an account, where it is known.
-fn clear_of(account: &Account) -> Option<&[u8]> {
-    match (&account.credential, account.learned.get()) {
+/// A password of an account, where it is known.
+fn clear_of<'a>(account: &'a Account, stored: &'a Credential) -> Option<&'a [u8]> {
+    match (stored, account.learned_of(stored)) {
         (Credential::Clear { password, .. }, _) => Some(password),
         (_, Some(Learned::Clear(password))) => Some(password),
         _ => None,

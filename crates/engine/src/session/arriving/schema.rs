@@ -1,6 +1,8 @@
 //! What a login asks a server: whether the schema exists that the client named, or nothing but to
 //! be there where none was met yet. A command as any other, with whose outcome the login ends.
 
+use std::sync::Arc;
+
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 use wire::result::ReplyKind;
@@ -11,6 +13,7 @@ use crate::proxy::Proxy;
 use crate::session::placing::destination::Placing;
 use crate::session::replying::reply::error_in;
 use crate::session::{Job, Phase, What};
+use crate::users::{Account, Credential};
 
 impl Proxy {
     /// Checks at login that the schema the client named exists, if its hostgroup tells within the
@@ -41,8 +44,10 @@ impl Proxy {
             if let Some(lane) = self.lanes.get_mut(lane_id) {
                 lane.state.schema = Some(schema.clone());
             }
-            if let Some(account) =
-                session.account.as_ref().filter(|_| self.schemas_seen.len() < SEEN)
+            // one that servers prove is looked for each time
+            let is_kept = |account: &&Arc<Account>| account.credential != Credential::AtServers;
+            if let Some(account) = session.account.as_ref().filter(is_kept)
+                && self.schemas_seen.len() < SEEN
             {
                 self.schemas_seen.push((account.name.clone(), schema));
             }

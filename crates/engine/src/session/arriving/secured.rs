@@ -91,7 +91,7 @@ impl Proxy {
         let digest = session.client.tls.as_ref()?.own_digest?;
         // who has shown no password may not know it, and could try some against the proof
         let is_asked = !session.caps.contains(Caps::MYSQL) && !account.demands.replace_password();
-        let stored = match (login.plugin, &account.credential) {
+        let stored = match (login.plugin, account.stored(login.proved)?) {
             (
                 Plugin::NativePassword,
                 Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1),

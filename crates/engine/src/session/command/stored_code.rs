@@ -259,7 +259,13 @@ impl Proxy {
     #[inline(never)]
     fn catalog_met(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<CatalogId> {
         let session = self.sessions.get_mut(id)?;
-        let catalog = self.surveys.catalogs.of(&session.account.as_ref()?.name, hostgroup);
+        let account = session.account.as_ref()?;
+        let name = match &account.row {
+            // nothing is ever read for that, so that all code may do anything
+            Some(row) if !self.surveys.catalogs.has_room_for(&account.name, hostgroup) => row,
+            _ => &account.name,
+        };
+        let catalog = self.surveys.catalogs.of(name, hostgroup);
         session.catalogs.push((hostgroup, catalog));
         Some(catalog)
     }

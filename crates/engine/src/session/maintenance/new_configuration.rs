@@ -147,7 +147,7 @@ impl Proxy {
     /// The connections to servers that are open now, of a user or of all, serve nobody but whoever
     /// has them. Tells how many they are.
     pub fn flush_connections(&mut self, user: Option<&str>) -> u64 {
-        let is_meant = |lane: &Lane| user.is_none_or(|user| *lane.account.name == *user);
+        let is_meant = |lane: &Lane| user.is_none_or(|user| lane.account.is_called(user));
         let meant = self.lanes_where(is_meant);
         let count = meant.len() as u64;
         self.with_each(meant, End::Lane, Self::leave_account_of);

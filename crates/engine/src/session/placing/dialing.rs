@@ -122,7 +122,8 @@ impl Proxy {
     pub(crate) fn login_for(&self, dial: &Dial, via: Option<&Via>) -> BackendLogin {
         let Dial { account, class, schema, collation, lease, .. } = dial;
         let secure = dial.server.is_local_socket() && via.is_none();
-        let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure);
+        let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure)
+            .showing(account.shown_first(dial.server.index), 0);
         let login = if self.is_told_changes(*lease) { login } else { login.untracked() };
         let login = if dial.server.use_ssl && !secure { login.in_tls() } else { login };
         let login = if dial.server.compresses { login.compressed() } else { login };

@@ -23,7 +23,7 @@ use crate::report::LogEvent;
 use crate::server_error::Meaning;
 use crate::session::placing::dialing::Dial;
 use crate::topology::{LastFault, ServerRef};
-use crate::users::Account;
+use crate::users::{Account, PasswordRank};
 
 impl Proxy {
     /// Where the next connection of an account to a server goes, if not to the server itself. One
@@ -145,13 +145,20 @@ impl Proxy {
             self.orders.report(LogEvent::PlaceFailed { server, to, why });
         }
         if goes_on {
-            self.dial_itself(id, open);
+            self.dial_anew(id, None, None, open);
         }
         goes_on
     }
 
-    /// Dials a lane anew, to its server itself.
-    fn dial_itself(&mut self, id: LaneId, open: bool) {
+    /// Dials a lane anew, to its server itself or another place, and shows that password first, so
+    /// many having been refused.
+    pub(crate) fn dial_anew(
+        &mut self,
+        id: LaneId,
+        via: Option<Via>,
+        shows: Option<(PasswordRank, u8)>,
+        open: bool,
+    ) {
         let now_us = self.now_us;
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let (server, lease) = (lane.server.clone(), lane.lease);
@@ -165,16 +172,21 @@ impl Proxy {
             via: None,
             presented: lane.presented.clone(),
         };
-        let login = self.login_for(&dial, None);
+        let login = self.login_for(&dial, via.as_ref());
+        let login = match shows {
+            Some((rank, refusals)) => login.showing(rank, refusals),
+            None => login,
+        };
+        let at = via.as_ref().map(|via| via.addr);
         if open {
             self.orders.push(Order::Close(End::Lane(id)));
         }
         if let Some(lane) = self.lanes.get_mut(id) {
             let presented = lane.presented.take();
             let again = Lane::dialing(id, server.clone(), login, lease, now_us);
-            *lane = again.sent_to(None, presented);
+            *lane = again.sent_to(via, presented);
         }
-        self.order_dial(id, server, None);
+        self.order_dial(id, server, at);
     }
 
     /// Whether a client is this process itself, which a server has sent here.

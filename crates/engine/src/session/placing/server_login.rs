@@ -10,6 +10,7 @@ use crate::ids::LaneId;
 use crate::lane::{Lease, Upkeep};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
+use crate::server_error::Meaning;
 use crate::session::maintenance::defaults::QUESTION;
 use crate::topology::LastFault;
 
@@ -40,6 +41,7 @@ impl Proxy {
             }
             LoginStep::Ready { caps, thread_id, status, is_mariadb, offered } => {
                 let hears = login.hears_offers();
+                login.account().note_shown(lane.server.index, login.shows().0);
                 lane.tls = login.server_tls().cloned().map(Box::new);
                 lane.login = None;
                 lane.caps = caps;
@@ -60,7 +62,9 @@ impl Proxy {
                     sqlstate,
                     message: String::from_utf8_lossy(&message).into_owned(),
                 });
-                self.fail_dial(id, fault, said, true);
+                if !self.show_another(id, fault, said.as_ref()) {
+                    self.fail_dial(id, fault, said, true);
+                }
                 return bytes.len();
             }
             LoginStep::Insecure(why) => {
@@ -74,6 +78,30 @@ impl Proxy {
             }
         }
         packet.len
+    }
+
+    /// A server refuses a password, or nothing is known that it could be shown of it: it is shown
+    /// another one of the account at once, on a new connection. Returns whether there is one.
+    ///
+    /// Where the server changes passwords in between, it refuses both: then the first one is right.
+    fn show_another(&mut self, id: LaneId, fault: LastFault, said: Option<&SqlError>) -> bool {
+        const REFUSALS_MAX: u8 = 2;
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(false) };
+        let Some(login) = &lane.login else { return self.impossible(false) };
+        let is_refused = said.is_some_and(|it| Meaning::of(it.code).is(Meaning::WRONG_PASSWORD));
+        let (rank, refusals) = login.shows();
+        if !is_refused && fault != LastFault::NoPassword || refusals >= REFUSALS_MAX {
+            return false;
+        }
+        // the account may have passwords that it had not when the login began
+        let refused = login.account().stored_for_servers(rank);
+        let another = refused.and_then(|refused| lane.account.shown_instead_of(refused));
+        let Some(another) = another else { return false };
+        // whoever dials meanwhile need not be refused too
+        lane.account.note_shown(lane.server.index, another);
+        let via = lane.via.clone();
+        self.dial_anew(id, via, Some((another, refusals + 1)), true);
+        true
     }
 
     /// What the server's statistics say of a login that it accepted.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rows::UserRow;
-use crate::users::Users;
+use crate::users::{PasswordRank, Users};
 
 const NATIVE: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 /// `ed25519_password('secret')`.
@@ -149,5 +149,6 @@ fn names_that_are_not_there_are_asked_as_often_for_each_thing() {
 fn an_account_whose_plugin_changes_asks_for_something_else() {
     let compiled = |attributes: &str| compile(&[row("a", "x", attributes)]).expect("no fault");
     let [none, ed25519] = [String::new(), by("client_ed25519")].map(|it| compiled(&it));
-    assert!(!none.asks_as(&ed25519) && none.asks_as(&compiled("")));
+    let primary = PasswordRank::Primary;
+    assert!(!none.asks_as(&ed25519, primary) && none.asks_as(&compiled(""), primary));
 }
