@@ -417,14 +417,12 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     }
     let flags = flags_of(row).into_iter().filter(|(_, value)| !matches!(value, 0 | 1));
     faults.extend(flags.map(|(column, it)| fault(index, column, format!("{it} is not 0 or 1"))));
-    let mut number = |column, value: i64| {
-        u32::try_from(value).unwrap_or_else(|_| {
-            faults.push(fault(index, column, format!("{value} is not 0 or more")));
-            0
-        })
-    };
-    let hostgroup = number("default_hostgroup", row.default_hostgroup);
-    let max_connections = number("max_connections", row.max_connections);
+    let counts =
+        [("default_hostgroup", row.default_hostgroup), ("max_connections", row.max_connections)];
+    let [hostgroup, max_connections] = counts.map(|(column, value)| {
+        let number = u32::try_from(value);
+        number.inspect_err(|_| faults.push(not_a_count(index, column, value))).unwrap_or_default()
+    });
     let of_attributes = AccountAttributes::read(&row.attributes).unwrap_or_else(|reason| {
         faults.push(fault(index, "attributes", reason));
         AccountAttributes::default()
@@ -479,10 +477,12 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         connected: Arc::default(),
         backends: Arc::default(),
     };
-    match account.lack_for_pattern() {
-        None => Ok(account),
-        Some(why) => Err(vec![fault(index, "attributes", why)]),
-    }
+    let lack = account.lack_for_pattern();
+    lack.map_or(Ok(account), |why| Err(vec![fault(index, "attributes", why)]))
+}
+
+fn not_a_count(row: usize, column: &str, value: i64) -> ConfigFault {
+    fault(row, column, format!("{value} is not 0 or more"))
 }
 
 #[cfg(test)]
