@@ -16,12 +16,15 @@ pub(super) struct Concealed<'t> {
     pub(super) text: String,
     /// What was concealed, without quotes.
     hidden: Vec<&'t str>,
+    /// The column that the fault is about, where its title names one.
+    column: Option<&'static Column>,
 }
 
 impl<'t> Concealed<'t> {
-    /// A text of which the line is shown that `span` begins on.
-    pub(super) fn new(text: &'t str, span: &Range<usize>) -> Self {
-        let mut made = Self { text: String::with_capacity(text.len()), hidden: Vec::new() };
+    /// A text of which the line is shown that `span` begins on, for a fault with that title.
+    pub(super) fn new(text: &'t str, span: &Range<usize>, title: &str) -> Self {
+        let made = String::with_capacity(text.len());
+        let mut made = Self { text: made, hidden: Vec::new(), column: column_of(title) };
         let at = span.start.min(text.len());
         let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let end = text.get(at..).and_then(|rest| rest.find('\n'));
@@ -72,6 +75,9 @@ impl<'t> Concealed<'t> {
             let is_harmless = match name {
                 _ if is_name || is_heading || is_sign(first) => true,
                 Some(name) if is_number(piece) => !is_like_secret(name),
+                Some(name) if within && self.column.is_some_and(|it| it.name == name) => {
+                    self.column.is_some_and(|column| !column.secret)
+                }
                 Some(name) => within && is_known(name) && !is_like_secret(name),
                 None => is_number(piece) || is_known(piece),
             };
@@ -91,6 +97,15 @@ impl<'t> Concealed<'t> {
         self.text.push_str(&"*".repeat(piece.len()));
         self.hidden.push(piece.trim_matches(['"', '\'']));
     }
+}
+
+/// The column that a title begins with: `mysql_query_rules.attributes: …`. Of two tables, one may
+/// have passwords in a column of that name and the other none.
+fn column_of(title: &str) -> Option<&'static Column> {
+    let (table, rest) = title.split_once('.')?;
+    let (name, _) = rest.split_once(':')?;
+    let table = TABLES.iter().find(|it| it.name == table)?;
+    table.columns.iter().find(|column| column.name == name)
 }
 
 /// Bytes of the piece that a text begins with: a quoted one, a word, or a sign.
@@ -162,7 +177,7 @@ mod tests {
     /// The line as it is shown when the fault is at `what`.
     fn line(text: &str, what: &str) -> String {
         let at = text.find(what).expect("it is there");
-        let shown = Concealed::new(text, &(at..at + what.len())).text;
+        let shown = Concealed::new(text, &(at..at + what.len()), "").text;
         assert_eq!(shown.len(), text.len(), "everything keeps its place");
         shown
     }
@@ -212,7 +227,7 @@ mod tests {
                 "expected `=` after `mysql_users`",
             ),
         ] {
-            assert_eq!(Concealed::new(text, &(0..1)).sentence(sentence), told);
+            assert_eq!(Concealed::new(text, &(0..1), "").sentence(sentence), told);
         }
     }
 
@@ -222,7 +237,7 @@ mod tests {
         assert_eq!(line(text, "\"x\""), text);
         for at in 0..text.len() + 3 {
             for end in at..text.len() + 3 {
-                assert_eq!(Concealed::new(text, &(at..end)).text.len(), text.len());
+                assert_eq!(Concealed::new(text, &(at..end), "").text.len(), text.len());
             }
         }
     }

@@ -174,7 +174,8 @@ pub(super) fn line_of(at: usize, sources: &Sources) -> String {
 pub(super) fn sentence(fault: &FileFault, sources: &Sources) -> String {
     let Some(source) = sources.find(fault.span.start) else { return fault.title.clone() };
     let span = fault.span.start - source.start..fault.span.end.saturating_sub(source.start);
-    Concealed::new(&source.text, &within_line(&span, &source.text)).sentence(&fault.title)
+    Concealed::new(&source.text, &within_line(&span, &source.text), &fault.title)
+        .sentence(&fault.title)
 }
 
 /// Each fault that refuses as a text of its own.
@@ -202,7 +203,7 @@ fn render_one(fault: &FileFault, sources: &Sources, renderer: &Renderer) -> Stri
     };
     let span = fault.span.start - source.start..fault.span.end.saturating_sub(source.start);
     let span = within_line(&span, &source.text);
-    let concealed = Concealed::new(&source.text, &span);
+    let concealed = Concealed::new(&source.text, &span, &fault.title);
     let title = Level::ERROR.primary_title(concealed.sentence(&fault.title));
     let annotation = AnnotationKind::Primary.span(span);
     let origin = source.origin.as_str();
