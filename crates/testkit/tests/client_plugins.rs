@@ -452,7 +452,7 @@ fn a_key_that_a_server_has_is_proved_by_the_password_itself_which_is_learned() {
     let mut hall = hall_with(lent);
     let stored = sha2::make_stored_hash(b"pear", b"a salt of 20 letters");
     let of_sha256 = [b"$5$", &stored[7..27], b"$", &stored[27..]].concat();
-    let read = |plugin, stored: &[u8]| Credential::read(plugin, stored).expect("a hash");
+    let read = |plugin, stored: &[u8]| (Credential::read(plugin, stored).expect("a hash"), None);
     let passwords = ReadPasswords::from([
         ("ed".into(), read("ed25519", OF_ED25519.as_bytes())),
         ("par".into(), read("parsec", OF_PARSEC.as_bytes())),

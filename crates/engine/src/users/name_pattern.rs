@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn what_is_counted_is_the_row_s_and_nothing_else_is_shared() {
         let limited = UserRow { max_connections: 1, ..row("l", "app_.*") };
-        let users = users(&[limited.clone()]);
+        let users = users(std::slice::from_ref(&limited));
         let [one, other] = [b"app_a", b"app_b"].map(|name| users.of_client(name).expect("made"));
         assert_eq!((one.admit(), other.admit()), (Ok(()), Err(1)));
         assert_eq!(users.find(b"l").map(|row| row.clients()), Some(1));

@@ -103,7 +103,7 @@ fn clients_that_sign_need_a_password_for_servers() {
         password that servers want: add a row of the name for servers (frontend = 0), or \
         backend_username";
     for first in [row("a", "", &format!("{servers}}}")), row("a", ED25519, &by("client_ed25519"))] {
-        let told = compile(&[first.clone()]).err();
+        let told = compile(std::slice::from_ref(&first)).err();
         assert_eq!(told.as_deref(), Some(lacks));
         let clients = UserRow { backend: 0, ..first };
         let of_servers = UserRow { frontend: 0, ..row("a", "x", "") };
