@@ -47,6 +47,13 @@ fn what_is_no_second_password_is_refused_without_being_told() {
         let why = "additional_password is of no use beside password_from";
         assert_eq!(fault("", &both), told(why));
     }
+    for plugin in ["client_ed25519", "parsec"] {
+        let both =
+            format!(r#"{{"authentication_plugin": "{plugin}", "additional_password": "x"}}"#);
+        let why = "additional_password is not proved by signatures: take another \
+                   authentication_plugin";
+        assert_eq!(fault("y", &both), told(why));
+    }
     assert_eq!(fault("", r#"{"additional_password": ""}"#), None);
     let twice = users(&[row("x", "x")]);
     assert!(found(&twice).additional.is_none(), "it is the same one");
