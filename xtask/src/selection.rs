@@ -3,11 +3,15 @@
 //! Every gate selects the whole workspace and names its tests. With `-p` or `--exclude` a
 //! dependency would get other features, and be built anew with everything that stands on it.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::step::cargo;
+use crate::tidy::{Checked, Finding};
+use crate::tree::Source;
 use crate::{manifests, tree};
 
 /// The package of the live tests.
@@ -16,7 +20,7 @@ const LIVE_PACKAGE: &str = "tidegate-live";
 const SIMULATED_PACKAGE: &str = "tidegate-testkit";
 
 /// What a gate runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum GatePart {
     /// Needs nothing but this repository.
     Unit,
@@ -37,24 +41,35 @@ impl GatePart {
     }
 }
 
-/// `cargo test` of a part; an error when its tests have names that tests of other parts have too,
-/// since cargo knows them by their names only.
-pub(crate) fn integration(part: GatePart) -> Result<Command> {
+/// The names of all integration tests, each with its part.
+fn all() -> Result<Vec<(GatePart, String)>> {
     let root = tree::root();
-    let (mut wanted, mut others) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     for member in manifests::members(&root)? {
         for test in member.tests(&root)? {
-            let list = if GatePart::of(&member.package, &test) == part {
-                &mut wanted
-            } else {
-                &mut others
-            };
-            list.push(test);
+            all.push((GatePart::of(&member.package, &test), test));
         }
     }
-    if let Some(name) = wanted.iter().find(|name| others.contains(name)) {
-        bail!("two integration tests of different gates are called {name}: rename one");
+    Ok(all)
+}
+
+/// Tests of different parts that have one name: cargo knows them by their names only.
+pub(crate) fn check(_: &Path, _: &[Source]) -> Result<Checked> {
+    let all = all()?;
+    let mut parts = BTreeMap::<&str, BTreeSet<GatePart>>::new();
+    for (part, name) in &all {
+        parts.entry(name).or_default().insert(*part);
     }
+    let twice = parts.iter().filter(|(_, parts)| parts.len() > 1);
+    let why = "two integration tests of different gates are called so: rename one";
+    let findings = twice.map(|(name, _)| Finding::whole("tests", "tests", name, why)).collect();
+    Ok(Checked { detail: format!("{} integration tests", all.len()), findings })
+}
+
+/// `cargo test` of a part.
+pub(crate) fn integration(part: GatePart) -> Result<Command> {
+    let all = all()?.into_iter();
+    let wanted: Vec<_> = all.filter(|(of, _)| *of == part).map(|(_, name)| name).collect();
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     for name in &wanted {
         command.args(["--test", name]);
@@ -70,6 +85,13 @@ mod tests {
         let command = integration(part).expect("no name twice");
         let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
         words.skip_while(|word| word != "--test").filter(|word| word != "--test").collect()
+    }
+
+    #[test]
+    fn no_name_is_of_two_parts() {
+        let found = check(Path::new(""), &[]).expect("read");
+        let found: Vec<_> = found.findings.iter().map(|finding| &finding.message).collect();
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::gate::GateReport;
+use crate::selection;
 use crate::tree::{self, Source};
 
 /// Something a check objects to.
@@ -57,7 +58,7 @@ pub(crate) struct Checked {
 
 type Check = fn(&Path, &[Source]) -> Result<Checked>;
 
-const CHECKS: [(&str, Check); 13] = [
+const CHECKS: [(&str, Check); 14] = [
     ("G1 layers", layers::check),
     ("G2 pure crates", purity::pure_crates),
     ("G3 no ambient state", purity::ambient_state),
@@ -67,6 +68,7 @@ const CHECKS: [(&str, Check); 13] = [
     ("G6 panic lints present", headers::panic_lints),
     ("G7 files and functions", sizes::check),
     ("G12 test habits", habits::check),
+    ("names of tests", selection::check),
     ("names and lexicon", lexicon::check),
     ("what a name means", names::check),
     ("links in documents", documents::check),
