@@ -231,7 +231,8 @@ impl Users {
                 Ok(_) if row.active == 0 => {}
                 Ok(mut account) => {
                     if account.is_read {
-                        let read = users.read.get(row.username.as_str()).cloned();
+                        let read = users.read.get(row.username.as_str());
+                        let read = read.filter(|_| self.has_read(&account)).cloned();
                         let (primary, additional) = read.unwrap_or((Credential::Unread, None));
                         account.credential = primary;
                         account.additional = additional.map(Into::into);
@@ -259,6 +260,7 @@ impl Users {
             users.by_name.insert(name, account);
         }
         users.order_patterns();
+        users.forget_read(self);
         let left = self.by_name.iter().map(|(name, account)| {
             let counts = (Arc::downgrade(&account.connected), Arc::downgrade(&account.backends));
             (name.clone(), counts)
@@ -312,6 +314,24 @@ impl Users {
     /// accounts, so that a name is not told from another one by whether it exists.
     pub fn asked_of_nobody(&self, number: u64) -> AskedProof {
         self.asked.of(number)
+    }
+
+    /// Whether what was read of an account was read where it has its servers now.
+    fn has_read(&self, account: &Account) -> bool {
+        let before = self.by_name.get(account.name.as_bytes());
+        before.is_none_or(|before| before.default_hostgroup == account.default_hostgroup)
+    }
+
+    /// Forgets what was read of accounts that are gone since then, or have other servers now.
+    fn forget_read(&mut self, before: &Self) {
+        let is_kept = |name: &str| {
+            let now = self.by_name.get(name.as_bytes());
+            now.is_some_and(|now| now.is_read && before.has_read(now))
+        };
+        if !self.read.keys().all(|name| is_kept(name)) {
+            let kept = self.read.iter().filter(|(name, _)| is_kept(name));
+            self.read = Arc::new(kept.map(|(name, it)| (name.clone(), it.clone())).collect());
+        }
     }
 
     /// How many accounts are in force.

@@ -200,6 +200,27 @@ fn each_word_is_demanded_at_its_listener_alone() {
     }
 }
 
+/// To find that nobody vouches for a certificate may take long.
+#[test]
+fn certificates_that_nobody_vouches_for_are_guesses_of_their_address() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let few = "failed_connections_threshold = 1\nfailed_connection_delay = 60000";
+    let scene = Scene::new(cluster.primary(), ["certificate", "", ""], few);
+    let port = scene.ports[0];
+    let held_up = || scene.proxy.counter("logins_held_up").expect("counted");
+    for _ in 0..15 {
+        assert_eq!(outcome(&scene.client(port, &scene.showing("app"))), "served");
+    }
+    assert_eq!(held_up(), 0);
+    let strangers = (0..15).map(|_| scene.client(port, &scene.showing("stranger")));
+    let told: Vec<_> = strangers.map(|done| outcome(&done).to_owned()).collect();
+    // ten names at once from an address, as for passwords that are shown
+    let (judged, others) = told.split_at(10);
+    assert!(judged.iter().all(|told| told.contains("UnknownIssuer")), "{told:?}");
+    assert!(others.iter().all(|told| told.contains("ERROR 1129")), "{told:?}");
+    assert_eq!(held_up(), 5);
+}
+
 #[test]
 fn a_driver_is_told_what_is_demanded() {
     let Some(cluster) = SERVER.cluster() else { return };

@@ -213,6 +213,23 @@ fn servers_prove_passwords() {
     proves(&cluster, ["WITH caching_sha2_password BY ", ""]);
 }
 
+/// Each login is one at a server; connections grow by sessions all the same.
+#[test]
+fn many_logins_leave_few_connections() {
+    let Some(cluster) = live::cluster("logins one by one", Flavour::MariaDb, 0) else { return };
+    run(&cluster, "CREATE USER lent IDENTIFIED BY 'one'");
+    run(&cluster, "GRANT SELECT ON test.* TO lent");
+    let proxy = proxy(&cluster, "login");
+    for _ in 0..40 {
+        assert_eq!(who_is(&proxy, "one"), Ok("lent@%".to_owned()));
+    }
+    let list = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'lent'";
+    let mut server = driver::connect(driver::options(cluster.primary().port));
+    let count: u32 = server.query_first(list).expect("told").expect("a row");
+    // two a worker: one is made ready for others while the next login comes
+    assert!((1..=10).contains(&count), "{count} connections");
+}
+
 /// While servers say nothing of a password, its client takes no place, and no change of rows makes
 /// it right.
 #[test]

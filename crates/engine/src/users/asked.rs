@@ -101,9 +101,11 @@ impl ProofCounts {
         self.all += 1;
     }
 
-    /// What is asked of a number: each thing of as many numbers as of accounts.
+    /// What is asked of a number: each thing of as many numbers as of accounts. One account more
+    /// changes what is asked of few numbers.
     pub(super) fn of(&self, number: u64) -> AskedProof {
-        let mut place = number % self.all.max(1);
+        let scaled = (u128::from(number) * u128::from(self.all)) >> 64;
+        let mut place = u64::try_from(scaled).unwrap_or_default();
         let found = self.by_kind.iter().find(|(_, count)| {
             let is_here = place < **count;
             place = place.saturating_sub(**count);

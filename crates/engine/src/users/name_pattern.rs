@@ -65,7 +65,9 @@ impl NamePattern {
     }
 
     fn is_match(&self, name: &str) -> bool {
-        name.len() <= NAME_BYTES_MAX && self.regex.is_match(name)
+        // servers take quotes off a name's ends: it would be another one than the rules here know
+        let is_plain = !name.contains('\'') && name.len() <= NAME_BYTES_MAX;
+        is_plain && self.regex.is_match(name)
     }
 
     /// Bytes of memory that it holds.
@@ -185,6 +187,7 @@ mod tests {
         let off = UserRow { active: 0, ..row("0", "app_.*") };
         let of_servers = UserRow { frontend: 0, ..exact("app_servers") };
         let rows = [row("b", "app_.*"), row("a", "app_x+"), exact("app_xx"), off, of_servers];
+        let users_in = users;
         let users = users(&rows);
         let row_of = |name: &str| {
             users.of_client(name.as_bytes()).map(|it| (it.name.to_string(), it.row.clone()))
@@ -197,6 +200,12 @@ mod tests {
         for name in ["my_app_x", "", "a", "b", "0", "app_servers", "app_x\n"] {
             assert_eq!(row_of(name), None, "{name:?}");
         }
+        // servers would take the quotes off, and let in as somebody else
+        for name in ["'app_x'", "'app_servers'", "app_o'x"] {
+            assert_eq!(row_of(name), None, "{name}");
+        }
+        let quoted = users_in(&[row("l", ".*"), exact("owner")]);
+        assert!(quoted.of_client(b"'owner'").is_none() && quoted.of_client(b"other").is_some());
         let long = |bytes: usize| format!("app_{}", "x".repeat(bytes - 4));
         assert!(row_of(&long(80)).is_some() && row_of(&long(81)).is_none());
         assert!(users.of_client(b"app_\xff").is_none());

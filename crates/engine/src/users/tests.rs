@@ -121,7 +121,9 @@ fn nobody_s_password_has_the_forms_that_accounts_have_as_often() {
     let backend = UserRow { frontend: 0, ..row("e", native) };
     let rows = [row("a", b"x"), row("b", native), row("c", &sha2), row("d", b""), backend];
     let users = Users::compile(&rows).unwrap();
-    let forms: Vec<_> = (8..12).map(|number| users.asked_of_nobody(number).form).collect();
+    let quarter = u64::MAX / 4;
+    let numbers = (0..4).map(|part| part * quarter + quarter / 2);
+    let forms: Vec<_> = numbers.map(|number| users.asked_of_nobody(number).form).collect();
     assert_eq!(forms, [Form::Native, Form::CachingSha2, Form::Clear, Form::Clear]);
     assert_eq!(Users::default().asked_of_nobody(5), AskedProof { plugin: None, form: Form::Clear });
 }
@@ -260,8 +262,15 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     // what is read stays over a change of rows, and is of no account that does not ask for it
     let users = users.recompile(&rows).unwrap();
     assert!(users.find(b"a").unwrap().credential == read && !users.has_changed(account));
-    let users = users.recompile(&[row(b"", "")]).unwrap();
-    assert!(users.find(b"a").unwrap().credential.is_empty());
+    let other = users.recompile(&[row(b"", "")]).unwrap();
+    assert!(other.find(b"a").unwrap().credential.is_empty());
+    // what other servers said of it, or of one of its name that is gone, is not right
+    let moved = users.recompile(&[UserRow { default_hostgroup: 7, ..row(b"", left) }]).unwrap();
+    let gone = users.recompile(&[]).unwrap();
+    for users in [moved, gone.recompile(&rows).unwrap(), other.recompile(&rows).unwrap()] {
+        assert!(users.find(b"a").unwrap().credential == Credential::Unread);
+        assert!(users.recompile(&rows).unwrap().read_passwords().is_empty());
+    }
 }
 
 #[test]

@@ -12,12 +12,14 @@ use wire::reply::write_auth_more;
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::orders::{End, Order};
+use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::server_error::Meaning;
 use crate::session::arriving::login::{Expect, Login};
 use crate::session::command::variable_texts::VariableTexts;
 use crate::session::{Phase, Session};
+use crate::topology::Server;
 use crate::users::{Account, ClientCertificate, PasswordRank};
 
 impl Proxy {
@@ -178,7 +180,10 @@ impl Proxy {
         let name = proved.name.as_bytes();
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.account = proved.clone();
+            let server = lane.server.clone();
+            self.replace_idle(&server, &proved);
         }
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Ok(())) };
         if !self.snapshot.users.lets_in(&proved, PasswordRank::Primary) {
             return Err(error::access_denied(name, &session.client.addr, true));
         }
@@ -189,6 +194,18 @@ impl Proxy {
             session.account = Some(proved);
         }
         Ok(())
+    }
+
+    /// A login has opened a connection of its own: an idle one of before makes room for it, so that
+    /// they grow no more by logins than by sessions.
+    fn replace_idle(&mut self, server: &Server, account: &Arc<Account>) {
+        let is_of = |id: &LaneId| {
+            self.lanes.get(*id).is_some_and(|lane| pool::is_same_account(&lane.account, account))
+        };
+        let idle = self.pool.idle_of(server).iter().copied().find(is_of);
+        if let Some(idle) = idle {
+            self.drop_lane(idle);
+        }
     }
 
     /// Whether no server has seen yet what a session's client showed for a password.

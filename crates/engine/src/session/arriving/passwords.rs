@@ -188,7 +188,11 @@ impl Proxy {
     }
 
     /// Who guesses, by the name and by the address alone.
-    fn guessers(&self, id: SessionId, user: &[u8]) -> Option<[(Guesser, GuessLimits); 2]> {
+    pub(super) fn guessers(
+        &self,
+        id: SessionId,
+        user: &[u8],
+    ) -> Option<[(Guesser, GuessLimits); 2]> {
         let session = self.sessions.get(id)?;
         let vars = &self.snapshot.vars;
         let limits = GuessLimits {

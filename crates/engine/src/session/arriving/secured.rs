@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
 use crate::session::arriving::login::Login;
-use crate::users::{ClientCertificate, Credential, Demands};
+use crate::users::{ClientCertificate, Credential, Demands, Lack};
 use crate::vars::TlsDemand;
 
 /// What is known of a client's TLS.
@@ -62,15 +62,29 @@ impl Proxy {
     }
 
     /// Why a client is refused whoever it says it is: its listener demands more.
-    pub(super) fn lack_at_listener(&self, id: SessionId) -> Option<SqlError> {
+    pub(super) fn lack_at_listener(&mut self, id: SessionId) -> Option<SqlError> {
         let client = &self.sessions.get(id)?.client;
         let demand = client.demand?;
         if !client.secure {
             return Some(error::insecure_transport());
         }
-        let shown = client.tls.as_ref().and_then(|tls| tls.certificate.as_deref());
-        let lack = demand.certificate.then(|| Demands::any().lack(shown)).flatten();
-        lack.map(|lack| error::access_refused(&lack.to_string()))
+        if !demand.certificate {
+            return None;
+        }
+        if let Some(lack) = Demands::any().differ_from(self.certificate_of(id)) {
+            return Some(error::access_refused(&lack.to_string()));
+        }
+        // to find that nobody vouches for it may take long: it is a guess
+        let [_, (who, limits)] = self.guessers(id, b"")?;
+        if self.offer.guesses.begin(who, self.now_us, limits).is_err() {
+            self.stats.logins_held_up += 1;
+            return Some(error::too_many_wrong_passwords());
+        }
+        if let Some(why) = self.certificate_of(id)?.doubt() {
+            return Some(error::access_refused(&Lack::Doubted(why).to_string()));
+        }
+        self.offer.guesses.give_back(who, limits);
+        None
     }
 
     /// The handshake of a client's TLS is over: what follows is its login.

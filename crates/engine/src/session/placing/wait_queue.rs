@@ -176,6 +176,9 @@ impl Proxy {
         let was_out = before == Lease::Freed;
         self.stats.checkins += u64::from(was_out);
         if self.pool.has_no_waiters(hostgroup) {
+            if self.serves_nobody(lane_id, before) {
+                return self.drop_lane(lane_id);
+            }
             self.pool.put_idle(&lane.server, lane_id);
             return self.survey_waiting();
         }
@@ -203,6 +206,10 @@ impl Proxy {
             }
             return;
         }
+        if self.serves_nobody(lane_id, before) {
+            self.drop_lane(lane_id);
+            return self.wake_first(hostgroup);
+        }
         // counted references would be written for each lane that comes back, where all workers look
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.pool.put_idle(&lane.server, lane_id);
@@ -211,6 +218,12 @@ impl Proxy {
         if !first.is_some_and(|first| self.is_barred(first, lane)) {
             self.wake_first(hostgroup);
         }
+    }
+
+    /// Whether a lane was opened to prove a password, for a session that is gone.
+    fn serves_nobody(&self, id: LaneId, before: Lease) -> bool {
+        let is_new = matches!(before, Lease::Dialing(_));
+        is_new && self.lanes.get(id).is_some_and(|lane| lane.account.unproved != 0)
     }
 
     /// Whether it is of no use to a session that waits that a lane comes free, or goes: its own

@@ -12,6 +12,7 @@ use crate::proxy::{Arrival, Offer};
 use crate::rows::{HostgroupRow, ServerRow, UserRow};
 use crate::session::running::shared::Sharing;
 use crate::snapshot::{Draft, Snapshot};
+use crate::users::Account;
 
 fn proxy() -> Proxy {
     proxy_of(|_| ())
@@ -154,6 +155,25 @@ fn the_statement_for_new_connections_may_take_longer_than_a_login() {
             assert_eq!(is_there, ms <= is_there_ms, "{statement}: {ms}");
         }
         assert!(is_waiting(&proxy, id));
+    }
+}
+
+/// A session that is gone has proved nothing: nobody else could have its connection.
+#[test]
+fn a_connection_that_was_to_prove_a_password_goes_with_its_session() {
+    for (number, is_kept) in [(0, true), (7, false)] {
+        let (mut proxy, id) = waiting(|_| ());
+        let server = proxy.snapshot.topology.servers()[0].clone();
+        let lane = proxy.dial(id, server, Lease::Dialing(None)).expect("dialed");
+        let new = proxy.lanes.get_mut(lane).expect("it is there");
+        new.login = None;
+        let unproved = Account { unproved: number, ..(*new.account).clone() };
+        new.account = Arc::new(unproved);
+        proxy.close_session(id, None);
+        proxy.lane_opened(lane);
+        proxy.work_off();
+        assert_eq!(proxy.lanes.get(lane).is_some_and(Lane::is_idle), is_kept);
+        assert_eq!(proxy.lanes.get(lane).is_some(), is_kept);
     }
 }
 
