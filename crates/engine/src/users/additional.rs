@@ -105,9 +105,11 @@ impl Account {
     /// The form that decides what a login asks of a client: a hash of `caching_sha2_password` is
     /// proved by the password itself, which proves whatever is stored of the other one.
     pub(crate) fn form(&self) -> Form {
-        let forms: Vec<_> = self.passwords().map(|(_, stored)| stored.form()).collect();
+        let primary = self.credential.form();
+        let Some(additional) = &self.additional else { return primary };
+        let forms = [primary, additional.credential.form()];
         let asked = [Form::CachingSha2, Form::Native, Form::Clear];
-        asked.into_iter().find(|form| forms.contains(form)).unwrap_or(self.credential.form())
+        asked.into_iter().find(|form| forms.contains(form)).unwrap_or(primary)
     }
 
     /// How many hashes of `caching_sha2_password` are looked at before a password is wrong.

@@ -26,6 +26,11 @@ impl Account {
         is_right && self.demands == other.demands && flags(self) == flags(other)
     }
 
+    /// Whether sessions of this version go on with the one that is in force.
+    pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
+        next.row.is_none() && next.can_take_over(self)
+    }
+
     fn is_unchanged(&self, before: &Arc<Self>) -> bool {
         let Self {
             // of the name, or shared by the versions
@@ -99,13 +104,18 @@ impl Users {
     /// has to go on with its own: the account was removed, or has a new password that is stored as
     /// a hash and that nobody has told yet.
     pub fn successor(&self, account: &Account) -> Option<&Arc<Account>> {
-        let next = self.row_in_force(account).filter(|next| next.row.is_none())?;
-        next.can_take_over(account).then_some(next)
+        self.row_in_force(account).filter(|next| account.is_followed_by(next))
     }
 
-    /// Whether an account lets a client in that has proved that password to a version of it.
-    pub(crate) fn lets_in(&self, account: &Account, proved: PasswordRank) -> bool {
-        self.row_in_force(account).is_some_and(|now| now.asks_as(account, proved))
+    /// The version in force of an account, or its row, if that lets a client in that has proved
+    /// that password to this version.
+    pub(crate) fn letting_in(
+        &self,
+        account: &Arc<Account>,
+        proved: PasswordRank,
+    ) -> Option<&Arc<Account>> {
+        let now = self.row_in_force(account)?;
+        (Arc::ptr_eq(now, account) || now.asks_as(account, proved)).then_some(now)
     }
 
     /// Whether an account is in force no more, or has none of its passwords any more.

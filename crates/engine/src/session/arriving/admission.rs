@@ -95,8 +95,9 @@ impl Proxy {
         }
         // the account may have been removed since the login began, or ask for something else
         let users = &self.snapshot.users;
-        let in_force = |account: &Arc<Account>| users.lets_in(account, login.proved);
-        let Some(account) = login.account.clone().filter(in_force) else {
+        let in_force = |account| users.letting_in(account, login.proved).cloned();
+        let now = login.account.as_ref().and_then(in_force);
+        let (Some(account), Some(now)) = (login.account.clone(), now) else {
             return self.deny(id, &login);
         };
         if let Some(reason) = self.lacks_of(id, &account) {
@@ -125,7 +126,8 @@ impl Proxy {
             self.note_login(id, false);
         }
         // what else of it has changed is in force as well
-        let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
+        let is_now = !Arc::ptr_eq(&account, &now) && account.is_followed_by(&now);
+        let account = if is_now { now } else { account };
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.auth.info = info.unwrap_or_default();
         session.want = login.first.clone();
@@ -184,7 +186,7 @@ impl Proxy {
             self.replace_idle(&server, &proved);
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Ok(())) };
-        if !self.snapshot.users.lets_in(&proved, PasswordRank::Primary) {
+        if self.snapshot.users.letting_in(&proved, PasswordRank::Primary).is_none() {
             return Err(error::access_denied(name, &session.client.addr, true));
         }
         self.give_guesses_back(id, name);

@@ -82,8 +82,8 @@ impl Proxy {
     /// A response to the challenge, by the plugin that the client goes by.
     pub(crate) fn judge(&mut self, id: SessionId, login: Box<Login>, response: &[u8]) {
         let account = login.account.as_ref().filter(|account| account.demands.replace_password());
-        let shown = self.certificate_of(id);
-        if account.is_some_and(|account| account.demands.differ_from(shown).is_none()) {
+        let stands = |it: &Arc<Account>| it.demands.differ_from(self.certificate_of(id)).is_none();
+        if account.is_some_and(stands) {
             return self.judge_first(id, login, Shown::Certificate);
         }
         let asked = self.asked_of(&login);
