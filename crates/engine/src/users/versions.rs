@@ -1,4 +1,5 @@
-//! What a change of rows means to whoever has an account as it was before.
+//! What a change of rows means to whoever has an account as it was before. Knows no session: who has
+//! which account is looked at where a configuration comes into force.
 
 use std::sync::Arc;
 

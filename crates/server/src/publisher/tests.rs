@@ -1,3 +1,5 @@
+//! Configurations that come into force while workers are busy.
+
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Draft;
 use io::{EpollDriver, Loop, Micros, Options};

@@ -1,3 +1,5 @@
+//! Two passwords at once: which is right, what each login taught, and which a server is shown.
+
 use super::super::Users;
 use super::*;
 use crate::rows::UserRow;
