@@ -1,5 +1,5 @@
-//! What the column `attributes` says of an account, and which of it cannot be had together. The other
-//! columns, and what comes of all of them, are not known here.
+//! What the column `attributes` says of an account, and which of it cannot be had together.
+//! The other columns, and what comes of all of them, are not known here.
 
 use std::sync::Arc;
 

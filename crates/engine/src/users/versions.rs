@@ -1,5 +1,5 @@
-//! What a change of rows means to whoever has an account as it was before. Knows no session: who has
-//! which account is looked at where a configuration comes into force.
+//! What a change of rows means to whoever has an account as it was before. Knows no session: where
+//! a configuration comes into force, it is known who has which account.
 
 use std::sync::Arc;
 
