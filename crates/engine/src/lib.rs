@@ -14,6 +14,7 @@
 )]
 
 pub mod backend;
+mod caching;
 pub mod catalog;
 pub mod clusters;
 pub mod config_fault;

@@ -183,6 +183,20 @@ impl LinkState {
         ReadBy(settings ^ self.charset.number())
     }
 
+    /// Appends what a read depends on of it, so that no other state has the same bytes.
+    pub(crate) fn write_key(&self, out: &mut Vec<u8>) {
+        let schema = self.schema.as_deref().unwrap_or_default();
+        out.push(u8::from(self.schema.is_some()) | u8::from(self.autocommit) << 1);
+        write_part(out, schema);
+        out.extend_from_slice(&self.charset.number().to_le_bytes());
+        let settings = self.settings.as_deref();
+        for (name, value) in settings.into_iter().flat_map(Settings::of_reads) {
+            write_part(out, name);
+            write_part(out, value);
+        }
+        write_part(out, b"");
+    }
+
     /// How texts are read in it.
     #[inline]
     pub fn modes(&self) -> Modes {
@@ -306,6 +320,13 @@ impl LinkState {
         }
         Some(steps + u32::from(self.autocommit != have.autocommit))
     }
+}
+
+/// Appends bytes so that no others make the same together with their neighbours.
+pub(crate) fn write_part(out: &mut Vec<u8>, part: &[u8]) {
+    let len = u64::try_from(part.len()).unwrap_or(u64::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(part);
 }
 
 /// Three `SET`s, around which a connection is as it was, whoever knows how that is.

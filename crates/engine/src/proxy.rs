@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cache::QueryCache;
 use wire::auth::rsa::ServerKey;
 use wire::{Caps, Status};
 
@@ -49,11 +50,19 @@ pub struct Offer {
     pub guesses: Guesses,
     /// What the workers share about prepared statements.
     pub stmts: StmtsOfAll,
+    /// Answers that are kept.
+    pub cache: Arc<QueryCache>,
     /// Microseconds since 1970 when the loops' clock was 0.
     pub epoch_us: u64,
 }
 
 impl Offer {
+    /// An empty cache, whose keys are spread by a secret.
+    pub fn cache_by(secret: &[u8; 32]) -> Arc<QueryCache> {
+        let seed = secret.first_chunk().map_or(0, |seed| u64::from_le_bytes(*seed));
+        Arc::new(QueryCache::new(seed))
+    }
+
     /// One that nothing but this is known for: tests and simulations make theirs so.
     pub fn new(server_version: &[u8], caps: Caps, key: ServerKey) -> Self {
         Self {
@@ -63,6 +72,7 @@ impl Offer {
             status: Status::AUTOCOMMIT,
             collations: KnownCollations::ANY,
             guesses: Guesses::new(*key.secret()),
+            cache: Self::cache_by(key.secret()),
             key,
             stmts: StmtsOfAll::default(),
             epoch_us: 0,
@@ -106,6 +116,8 @@ pub struct Proxy {
     /// The first time it was told, for the uptime.
     pub(crate) started_us: u64,
     pub(crate) draining: bool,
+    /// Room for the key of what is looked for in the cache.
+    pub(crate) cache_key: Vec<u8>,
     /// Buffers for commands, so that none is allocated for the next one.
     pub(crate) spare: Vec<Vec<u8>>,
     /// The same for digests.
@@ -144,6 +156,7 @@ impl Proxy {
     pub fn new(snapshot: Arc<Snapshot>, offer: Arc<Offer>, seed: u64, secret: [u8; 32]) -> Self {
         let word = secret.first_chunk().map_or(seed, |word| u64::from_le_bytes(*word));
         let query_stats = QueryStats::new(&snapshot.vars, word);
+        offer.cache.set_limit(snapshot.vars.query_cache_bytes());
         Self {
             pool: PoolShard::new(&snapshot.topology, seed),
             processor: QueryProcessor::new(&snapshot, seed),
@@ -167,6 +180,7 @@ impl Proxy {
             now_us: 0,
             started_us: 0,
             draining: false,
+            cache_key: Vec::new(),
             spare: Vec::new(),
             spare_digests: Vec::new(),
             texts: Registry::default(),

@@ -402,7 +402,10 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
         }),
         create_new_connection: false,
         cache_ttl_ms: verdict.cache_ttl_ms,
-        cache_empty_result: verdict.cache_empty_result.unwrap_or(true),
+        cache_empty_result: {
+            let by_default = vars.query_cache_stores_empty_result;
+            verdict.cache_empty_result.unwrap_or(by_default)
+        },
         gtid_from_hostgroup: verdict.gtid_from_hostgroup,
         min_gtid: None,
         max_lag_ms: None,

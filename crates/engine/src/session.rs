@@ -122,6 +122,8 @@ pub(crate) struct Job {
     pub sharing: running::shared::Sharing,
     /// The latest definition when it was decided what it reaches.
     pub judged: u64,
+    /// What its server says is kept for the cache.
+    pub fills: bool,
 }
 
 /// Of a command that reaches nothing.
@@ -156,6 +158,7 @@ impl Job {
             fresh: route.create_new_connection,
             sharing: running::shared::Sharing::Never,
             judged: NEVER_JUDGED,
+            fills: false,
         }
     }
 
@@ -356,6 +359,8 @@ pub(crate) struct Serving {
     pub asked: replying::query_end::QueryStart,
     /// What it may make run something anew.
     pub defining: Option<Box<UnderWay>>,
+    /// What is kept of its reply for the cache, where its job says so.
+    pub filling: Option<Box<replying::filling::Filling>>,
     /// Flag that the rules begin with at the next query, as an earlier one left it.
     pub next_flag: u32,
 }

@@ -28,7 +28,7 @@ pub use answer::KeptAnswer;
 pub use lane::{LaneStmt, Manner, OnLane, Wanted};
 pub use registry::{Limits, Registry, Sought, StmtsOfAll};
 pub(crate) use spelled::spelled;
-pub(crate) use types::{lacks_types, tell_types, types_in};
+pub(crate) use types::{lacks_types, tell_types, types_in, values_in};
 
 /// A digest that is kept.
 pub struct KeptDigest {
@@ -73,6 +73,8 @@ pub struct Text {
     pub repeatable: bool,
     /// An execution may share a lane, as far as the text says.
     pub shareable: bool,
+    /// It may give something else though no data has changed.
+    pub varies: bool,
     /// What kind of statement it is.
     pub command: CommandClass,
     /// What it does to the tables that it names.

@@ -110,6 +110,7 @@ mod tests {
             sessions: 1,
             lanes: 2,
             lanes_shared: 1,
+            cache: cache::Figures::default(),
             mirrors: 3,
             mirrors_queued: 4,
             processor_ns: 0,

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use cache::QueryCache;
 use engine::clusters;
 use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
@@ -35,6 +36,8 @@ pub(crate) struct Publisher {
     state: Mutex<State>,
     listening: Arc<Listening>,
     certificates: Certificates,
+    /// Answers that the workers keep.
+    cache: Arc<QueryCache>,
     /// Time the workers have to take over.
     limit: Duration,
     /// What checks came to, and what followed from them.
@@ -95,7 +98,7 @@ impl Publisher {
         workers: Vec<Mailbox<Mail>>,
         (snapshot, keeper): (Arc<Snapshot>, Keeper),
         addresses: Arc<ServerAddresses>,
-        (listening, certificates): (Arc<Listening>, Certificates),
+        (listening, certificates, cache): (Arc<Listening>, Certificates, Arc<QueryCache>),
     ) -> Self {
         let (answer, answers) = channel();
         let until = Instant::now() + KNOWN_WITHIN;
@@ -113,7 +116,7 @@ impl Publisher {
             answers,
         };
         let (state, logs, headers) = (Mutex::new(state), Arc::default(), Arc::default());
-        Self { state, listening, certificates, limit: LIMIT, logs, headers }
+        Self { state, listening, certificates, cache, limit: LIMIT, logs, headers }
     }
 
     /// The configuration in force.
@@ -345,6 +348,7 @@ impl Publisher {
         state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;
         self.note(events);
+        self.cache.set_limit(snapshot.vars.query_cache_bytes());
         let unanswered = state.publish(Arc::new(snapshot), self.limit);
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }

@@ -131,9 +131,9 @@ pub(crate) fn start(
     let addresses = listeners.addresses();
     let listening = Arc::new(Listening::new(listeners, mailboxes.clone(), &vars));
     let decided = (snapshot, keeper);
-    let outside = (listening.clone(), certificates.tell(mailboxes.clone()));
-    let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, outside);
-    let publisher = Arc::new(publisher);
+    let secured = certificates.tell(mailboxes.clone());
+    let outside = (listening.clone(), secured, plan.offer.cache.clone());
+    let publisher = Arc::new(Publisher::new(mailboxes.clone(), decided, plan.addresses, outside));
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone(), asked).context("cannot start the thread of names")?;

@@ -105,6 +105,10 @@ impl Effects {
     /// Tables or stored code may be others afterwards.
     pub const DEFINES: Self = Self(1 << 42);
 
+    /// A view, or a column that is computed, gives other values without any change of data: by the
+    /// time, by who asks, or at random.
+    pub const VARIES: Self = Self(1 << 51);
+
     /// Rows are written of which some may have been given their numbers, or updated: an OK tells an
     /// id then that `LAST_INSERT_ID()` does not give.
     pub const GIVES_INSERT_ID: Self = Self(1 << 44);
@@ -209,7 +213,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 43] = [
+const NAMES: [(&str, Effects); 44] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -253,4 +257,5 @@ const NAMES: [(&str, Effects); 43] = [
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),
     ("KILLS", Effects::KILLS),
+    ("VARIES", Effects::VARIES),
 ];

@@ -52,6 +52,7 @@ mod set;
 pub mod spooky;
 mod statement;
 mod user_variables;
+mod varying;
 mod verb;
 
 pub use access::Access;
@@ -85,6 +86,7 @@ pub use set::{
     Assignment, IsolationLevel, SetStatement, SetValue, ValueKind, parse_set, parse_set_in,
 };
 pub use user_variables::user_variables;
+pub use varying::{is_of_the_server, names_bare_tables, varies};
 pub use verb::Verb;
 
 /// How the session reads text; the default is a server's default.

@@ -135,8 +135,9 @@ impl Simulator {
     /// Makes what all runs share: the key for full authentication, and what was compiled.
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
-        let guesses = Guesses::new(*b"the same from one run to another");
-        let offer = Offer { guesses, ..Offer::new(b"8.0.11", server_caps(), key) };
+        let secret = b"the same from one run to another";
+        let (guesses, cache) = (Guesses::new(*secret), Offer::cache_by(secret));
+        let offer = Offer { guesses, cache, ..Offer::new(b"8.0.11", server_caps(), key) };
         Self { offer: Arc::new(offer), configurations: Rc::default() }
     }
 

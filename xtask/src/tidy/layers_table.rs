@@ -23,13 +23,14 @@ const fn row(
 
 /// Every member of the workspace; a member without a row is an error.
 pub(super) const CRATES: &[LayerRow] = &[
+    row("crates/cache", &[], &["foldhash", "quick_cache"], &[]),
     row("crates/wire", &[], &["aws-lc-rs", "ed25519-dalek", "memchr"], &[]),
     row("crates/client", &["wire"], &[], &[]),
     row("crates/sql", &[], &["memchr"], &[]),
     row("crates/libconfig", &[], &[], &[]),
     row(
         "crates/engine",
-        &["wire", "sql"],
+        &["cache", "wire", "sql"],
         &[
             "memchr",
             "regex-automata",
@@ -97,6 +98,7 @@ pub(super) const CRATES: &[LayerRow] = &[
     row(
         "crates/server",
         &[
+            "cache",
             "wire",
             "client",
             "sql",
@@ -158,6 +160,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["stats"],
     &["first_bytes"],
     &["stmt"],
+    &["caching"],
     &["backend", "redirects"],
     &["lane"],
     &["pool"],

@@ -40,8 +40,8 @@ const INTERIOR: [&str; 9] = [
 ];
 
 /// Crates whose code runs on the threads of loops: workers', and the one that checks servers.
-const ON_LOOPS: [&str; 8] =
-    ["wire", "sql", "engine", "io", "tls", "compression", "worker", "monitor"];
+const ON_LOOPS: [&str; 9] =
+    ["cache", "wire", "sql", "engine", "io", "tls", "compression", "worker", "monitor"];
 
 /// What may make a thread wait for another one.
 const LOCKS: [&str; 6] = ["Mutex", "RwLock", "Condvar", "Barrier", "mpsc", "LazyLock"];

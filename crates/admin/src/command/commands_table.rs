@@ -164,7 +164,7 @@ pub const COMMANDS: &[CommandRow] = &[
     row(
         "The process",
         "PROXYSQL FLUSH [MYSQL] QUERY CACHE",
-        "nothing: there is no query cache",
+        "forgets all answers of the query cache; the rows affected are their number",
         "PROXYSQL FLUSH QUERY CACHE",
     ),
     row(

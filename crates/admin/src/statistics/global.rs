@@ -73,6 +73,11 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
         ("MyHGM_myconnpoll_get_ok", c.checkouts),
         ("MyHGM_myconnpoll_push", c.checkins),
         ("MyHGM_myconnpoll_reset", c.lanes_reset),
+        ("Query_Cache_bytes_IN", c.cache_bytes_kept),
+        ("Query_Cache_bytes_OUT", c.cache_bytes_told),
+        ("Query_Cache_count_GET", c.cache_lookups),
+        ("Query_Cache_count_GET_OK", c.cache_hits),
+        ("Query_Cache_count_SET", c.cache_fills),
         ("Queries_frontends_bytes_recv", c.client_bytes_received),
         ("Queries_frontends_bytes_sent", c.client_bytes_sent),
         ("Questions", c.queries),
@@ -100,6 +105,8 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     let families = [
         "proxy_headers",
+        "uncached_",
+        "unkept_",
         "tls_",
         "shared_",
         "unshared_",
@@ -169,6 +176,9 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
     let count = |number: usize| number as u64;
     let is_shut = seen.runtime.is_some_and(|runtime| !runtime.is_open());
     vec![
+        ("Query_Cache_Entries", all.cache.entries),
+        ("Query_Cache_Memory_bytes", all.cache.bytes),
+        ("Query_Cache_Purged", all.cache.purged),
         ("Active_Transactions", count(sessions.in_transaction)),
         ("Client_Connections_connected", count(all.sessions)),
         ("Client_Connections_hostgroup_locked", count(sessions.pinned)),

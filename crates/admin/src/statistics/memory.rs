@@ -65,6 +65,7 @@ fn parts(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
     vec![
         ("SQLite3_memory_bytes", seen.interface.sqlite_bytes),
         ("query_digest_memory", bytes(all.digest_bytes)),
+        ("query_cache_memory", all.cache.bytes),
         ("server_and_error_statistics_memory", bytes(all.other_bytes)),
         ("Auth_memory", bytes(accounts)),
         ("mysql_query_rules_memory", bytes(bytes_of_rules(seen.snapshot))),

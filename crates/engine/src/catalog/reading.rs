@@ -258,6 +258,10 @@ impl Reading {
         if own.intersects(Effects::IMPLICIT_COMMIT) {
             own.insert(Effects::DEFINES);
         }
+        let is_read = matches!(of, Of::View(_) | Of::Generated(_));
+        if is_read && readings().any(|text| sql::varies(text, modes)) {
+            own.insert(Effects::VARIES);
+        }
         // what triggers met first, a MySQL keeps with the table, whoever comes
         if matches!(of, Of::Function(_) | Of::Procedure(_)) {
             own.insert(Effects::CALLS_CODE);

@@ -92,7 +92,7 @@ pub fn is_shareable(verb: Verb, effects: Effects) -> bool {
 
 /// Whether stored code that does this, if any is called, does nothing but compute.
 pub fn only_computes(reach: Effects) -> bool {
-    reach.without(Effects::CALLS_CODE).is_empty()
+    reach.without(Effects::CALLS_CODE.union(Effects::VARIES)).is_empty()
 }
 
 /// Decides whether a command whose text is shareable shares a lane; its estimated time on the

@@ -114,6 +114,13 @@ impl Settings {
         settings.shared()
     }
 
+    /// The system variables among them, with their values. User variables are read by their names
+    /// alone, which a text shows.
+    pub(super) fn of_reads(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let system = self.list.iter().filter(|setting| !setting.name.starts_with(b"@"));
+        system.map(|setting| (&*setting.name, &*setting.value))
+    }
+
     /// The value of a variable, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.place(name).ok()?;

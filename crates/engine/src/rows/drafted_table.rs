@@ -221,10 +221,10 @@ rows! {
     /// Hostgroup the query goes to.
     destination_hostgroup: Option<i64> = int("destination_hostgroup").null();
     /// Milliseconds for which the result is cached.
-    cache_ttl: Option<i64> = int("cache_ttl").null().check("cache_ttl > 0").not_yet();
+    cache_ttl: Option<i64> = int("cache_ttl").null().check("cache_ttl > 0");
     /// 1 when an empty result is cached too.
     cache_empty_result: Option<i64> = flag("cache_empty_result")
-        .null().check("cache_empty_result IN (0,1)").not_yet();
+        .null().check("cache_empty_result IN (0,1)");
     /// Accepted; without effect.
     cache_timeout: Option<i64> = int("cache_timeout").null().check("cache_timeout >= 0").never();
     /// Accepted; without effect.

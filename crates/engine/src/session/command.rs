@@ -6,12 +6,14 @@
 //! - `routing`: what the rules say of it;
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
+//! - `cached`: what the query cache answers;
 //! - `variable_texts`: of what texts may be made that a session has run;
 //! - `binlog`, `local_file`: replicas, and files of clients;
 //! - `delay`, `mirror`: what rules make of a query beside its route;
 //! - `kept`: the command that is kept until its reply begins.
 
 pub(crate) mod binlog;
+pub(crate) mod cached;
 pub(crate) mod delay;
 pub(crate) mod dispatch;
 pub(crate) mod internal_session;

@@ -5,12 +5,14 @@
 //! - `settle`: what the end of a command means to its session and its lane;
 //! - `definitions`: what it means for what is known of stored code;
 //! - `ties`: what a session made on its lane that has an end;
+//! - `filling`: replies that are kept for the query cache;
 //! - `last_results`: what is kept for statements that ask for it later;
 //! - `recall`, `diagnostics`: what is kept where the lane is not;
 //! - `query_end`: what the statistics are told.
 
 pub(crate) mod definitions;
 pub(crate) mod diagnostics;
+pub(crate) mod filling;
 pub(crate) mod last_results;
 pub(crate) mod query_end;
 pub(crate) mod recall;

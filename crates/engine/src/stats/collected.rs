@@ -1,5 +1,6 @@
 //! What workers tell of themselves when they are asked, and what their shares add up to.
 
+use cache::Figures;
 use std::collections::BTreeMap;
 
 use super::{
@@ -77,6 +78,8 @@ pub struct Share {
     pub lanes: usize,
     /// Of those, with several sessions' commands on them.
     pub lanes_shared: usize,
+    /// What the cache of all workers holds now.
+    pub cache: Figures,
     /// Copies of queries that it runs now.
     pub mirrors: usize,
     /// Copies of queries that wait there to be set off.
@@ -169,6 +172,8 @@ pub struct Collected {
     pub lanes: usize,
     /// Of those, with several sessions' commands on them.
     pub lanes_shared: usize,
+    /// What the cache holds now.
+    pub cache: Figures,
     /// Copies of queries that run now.
     pub mirrors: usize,
     /// Copies of queries that wait to be set off.
@@ -215,6 +220,7 @@ impl Default for Collected {
             sessions: 0,
             lanes: 0,
             lanes_shared: 0,
+            cache: Figures::default(),
             mirrors: 0,
             mirrors_queued: 0,
             processor_ns: 0,
@@ -246,6 +252,7 @@ impl Collected {
         self.sessions += share.sessions;
         self.lanes += share.lanes;
         self.lanes_shared += share.lanes_shared;
+        self.cache = share.cache;
         self.mirrors += share.mirrors;
         self.mirrors_queued += share.mirrors_queued;
         self.processor_ns += share.processor_ns;

@@ -295,6 +295,36 @@ counters! {
     pub diagnostics_told: u64,
     /// Statements for which one of them was raised again on another lane.
     pub diagnostics_raised: u64,
+    /// Statements that were looked for in the cache.
+    pub cache_lookups: u64,
+    /// Statements that were answered from it.
+    pub cache_hits: u64,
+    /// Answers that were kept.
+    pub cache_fills: u64,
+    /// Bytes of answers that were kept.
+    pub cache_bytes_kept: u64,
+    /// Bytes of answers that were told from the cache.
+    pub cache_bytes_told: u64,
+    /// Statements not looked for in the cache: no plain reads.
+    pub uncached_statement: u64,
+    /// Statements not looked for in the cache: they depend on more than data.
+    pub uncached_varies: u64,
+    /// Statements not looked for in the cache: they reach stored code.
+    pub uncached_code: u64,
+    /// Statements not looked for in the cache: for what their session is in.
+    pub uncached_session: u64,
+    /// Statements not looked for in the cache: they say how fresh data have to be.
+    pub uncached_freshness: u64,
+    /// Executions not looked for in the cache: a cursor, or parameters in several parts.
+    pub uncached_execution: u64,
+    /// Answers that were not kept: too large.
+    pub unkept_large: u64,
+    /// Answers that were not kept: without rows.
+    pub unkept_empty: u64,
+    /// Answers that were not kept: with warnings.
+    pub unkept_warnings: u64,
+    /// Answers that were not kept: errors, and what is not one result.
+    pub unkept_other: u64,
     /// Reads that did not share a lane: configured so.
     pub unshared_forbidden: u64,
     /// Reads that did not share a lane: in a transaction.

@@ -113,6 +113,7 @@ fn text(words: &str) -> Arc<Text> {
         holds: Holds::NONE,
         repeatable: true,
         shareable: true,
+        varies: false,
         command: sql::command_class(&sql::facts(words.as_bytes())),
         naming: crate::catalog::Naming::Nothing,
     })

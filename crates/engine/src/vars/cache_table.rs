@@ -2,29 +2,38 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Kind, Unit, Variable, int, mysql};
+use super::{Effect, Kind, Unit, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
-    mysql("query_cache_size_MB", int(0, 10_485_760), "256", "Memory that cached results may take.")
-        .unit(Unit::Mebibytes),
+    mysql(
+        "query_cache_size_MB",
+        int(0, 10_485_760),
+        "256",
+        "Memory that cached results may take, with their keys; 0 caches nothing.",
+    )
+    .unit(Unit::Mebibytes)
+    .acts(Effect::AtOnce),
     mysql(
         "query_cache_soft_ttl_pct",
         int(0, 100),
         "0",
         "Share of its lifetime after which one session refreshes a cached result.",
     )
-    .unit(Unit::Percent),
+    .unit(Unit::Percent)
+    .acts(Effect::AtOnce),
     mysql(
         "query_cache_handle_warnings",
         int(0, 1),
         "0",
-        "1 also caches results that came with warnings.",
-    ),
+        "1 also caches results that came with warnings, of which clients are then told nothing.",
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "query_cache_stores_empty_result",
         Kind::Bool,
         "true",
-        "Whether results without rows are cached.",
-    ),
+        "Whether results without rows are cached where the rule's `cache_empty_result` is NULL.",
+    )
+    .acts(Effect::AtOnce),
 ];

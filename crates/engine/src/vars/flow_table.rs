@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Variable] = &[
         int(1024, 1_073_741_824),
         "4194304",
         "Result bytes held for a slow client before its server is made to wait; more than 65536 \
-         count as 65536.",
+         count as 65536. Also the largest result that is cached.",
     )
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),

@@ -53,7 +53,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-log_"], "warnings of servers pass to the client and to no log"),
     (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
     (&["mysql-servers_stats"], "statistics of servers are always counted"),
-    (&["mysql-query_cache"], "there is no query cache yet"),
     (
         &["mysql-sessions_sort", "mysql-session_idle_ms"],
         "workers serve sessions as events come, and have no idle threads",
@@ -67,7 +66,7 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["admin-refresh", "admin-vacuum"], "statistics tables are filled by who reads them"),
     (&["admin-version"], "it is told, not set"),
     (&["admin-cluster", "admin-checksum"], "there are no clusters of proxies"),
-    (&["admin-stats_mysql_query_cache"], "there is no query cache yet"),
+    (&["admin-stats_mysql_query_cache"], "there is no history of the query cache yet"),
     (&["admin-prometheus"], "memory is read when metrics are asked for"),
     (&["admin-web"], "there is no web interface"),
     (&["admin-coredump"], "the process does not dump itself"),

@@ -158,6 +158,14 @@ vars! {
     threshold_query_length: u32 = "mysql-threshold_query_length",
     /// Bytes of a result held for a client that does not take them before the server is paused.
     threshold_resultset_size: u32 = "mysql-threshold_resultset_size",
+    /// Mebibytes that the cache may take.
+    query_cache_size_mb: u32 = "mysql-query_cache_size_MB",
+    /// Share of its time after which an answer is fetched anew, in percent.
+    query_cache_soft_ttl_pct: u32 = "mysql-query_cache_soft_ttl_pct",
+    /// 1 also keeps answers with warnings.
+    query_cache_handle_warnings: u32 = "mysql-query_cache_handle_warnings",
+    /// Whether answers without rows are kept.
+    query_cache_stores_empty_result: bool = "mysql-query_cache_stores_empty_result",
     /// Idle backend connections kept, as a share of a server's `max_connections`.
     free_connections_pct: u32 = "mysql-free_connections_pct",
     /// Whether connections are opened ahead of need.
@@ -413,6 +421,11 @@ impl Vars {
                 Err(variable.map(|variable| variable.fault(reason)).into_iter().collect())
             }
         }
+    }
+
+    /// Bytes that the cache may take.
+    pub fn query_cache_bytes(&self) -> u64 {
+        u64::from(self.query_cache_size_mb) << 20
     }
 
     /// The variables that act after a restart only and have another value in `wanted`.

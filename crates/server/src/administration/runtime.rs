@@ -193,8 +193,9 @@ impl Runtime for Workers {
             Control::Resume => self.reach.listening.resume().map(|()| 0),
             Control::Stop => self.reach.listening.stop().map(|()| 0),
             Control::Start => self.reach.listening.start().map(|()| 0),
-            // the log is the standard error stream, results are not kept
-            Control::FlushLogs | Control::FlushQueryCache => Ok(0),
+            // the log is the standard error stream
+            Control::FlushLogs => Ok(0),
+            Control::FlushQueryCache => Ok(self.reach.offer.cache.flush(|_| true)),
             Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),
             Control::Hold { hostgroup, seconds } => {
                 let limit = Duration::from_secs(seconds.into());

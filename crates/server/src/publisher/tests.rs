@@ -35,7 +35,8 @@ fn a_change_reaches_a_worker_that_was_busy_and_whose_mailbox_was_full() {
     let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
     let workers = vec![events.mailbox()];
     let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
-    let outside = (listening, Certificates::new(None, &snapshot));
+    let cache = Arc::new(cache::QueryCache::new(0));
+    let outside = (listening, Certificates::new(None, &snapshot), cache);
     let mut publisher =
         Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), outside);
     publisher.limit = Duration::from_millis(20);

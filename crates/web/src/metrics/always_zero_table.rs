@@ -60,16 +60,6 @@ pub(super) const FAMILIES: &[Family] = &[
     counter("proxysql_mysql_monitor_dns_cache_queried", NAMES, ONE),
     counter("proxysql_mysql_monitor_dns_cache_lookup_success", NAMES, ONE),
     counter("proxysql_mysql_monitor_dns_cache_record_updated", NAMES, ONE),
-    counter(
-        "proxysql_query_cache_count_get_total",
-        CACHE,
-        &[&[("status", "ok")], &[("status", "err")]],
-    ),
-    counter("proxysql_query_cache_count_set_total", CACHE, ONE),
-    counter("proxysql_query_cache_bytes_total", CACHE, &[&[("op", "written")], &[("op", "read")]]),
-    counter("proxysql_query_cache_purged_total", CACHE, ONE),
-    counter("proxysql_query_cache_entries_total", CACHE, ONE),
-    gauge("proxysql_query_cache_memory_bytes", CACHE, ONE),
     gauge("proxysql_mysql_backend_buffers_bytes", BUFFERS, ONE),
     gauge("proxysql_mysql_frontend_buffers_bytes", BUFFERS, ONE),
     gauge(
@@ -148,7 +138,6 @@ const CONFLICTS: &[Labels] = &[
 const ALLOCATOR: &str = "Always 0: the allocator is the system's: ADR 005.";
 const AURORA: &str = "Always 0: replicas that a query's max_lag_ms leaves out are not counted.";
 const BUFFERS: &str = "Always 0: buffers are the loops', which lend them for one call.";
-const CACHE: &str = "Always 0: there is no query cache in this version.";
 const CLUSTER: &str = "Always 0: there is no cluster in this version.";
 const FIREWALL: &str = "Always 0: there is no firewall in this version.";
 const GTID: &str = "Always 0: there are no causal reads in this version.";

@@ -20,6 +20,39 @@ pub(super) const FAMILIES: &[Family] = &[
         "Queries that took longer than mysql-long_query_time.",
         &[(&[], "Slow_queries")],
     ),
+    counter(
+        "proxysql_query_cache_count_get_total",
+        "Statements looked for in the query cache: found there, or not.",
+        cache_lookups,
+    ),
+    counts(
+        "proxysql_query_cache_count_set_total",
+        "Answers kept in the query cache.",
+        &[(&[], "Query_Cache_count_SET")],
+    ),
+    counts(
+        "proxysql_query_cache_bytes_total",
+        "Bytes of answers: kept in the query cache, and told from it.",
+        &[
+            (&[("op", "written")], "Query_Cache_bytes_IN"),
+            (&[("op", "read")], "Query_Cache_bytes_OUT"),
+        ],
+    ),
+    counts(
+        "proxysql_query_cache_purged_total",
+        "Answers that left the query cache.",
+        &[(&[], "Query_Cache_Purged")],
+    ),
+    counts(
+        "proxysql_query_cache_entries_total",
+        "Answers in the query cache now.",
+        &[(&[], "Query_Cache_Entries")],
+    ),
+    is_now(
+        "proxysql_query_cache_memory_bytes",
+        "Bytes of answers in the query cache now, with their keys.",
+        &[(&[], "Query_Cache_Memory_bytes")],
+    ),
     counts(
         "proxysql_client_connections_total",
         "Client connections, by outcome.",
@@ -469,4 +502,10 @@ fn nanoseconds(view: &View, series: &mut Series<'_>, name: &str) {
     if let Some(number) = view.status.get(name) {
         series.one(seconds(number / 1000));
     }
+}
+
+fn cache_lookups(view: &View, series: &mut Series<'_>) {
+    let counters = &view.collected.counters;
+    series.add(&[("status", &"ok")], counters.cache_hits);
+    series.add(&[("status", &"err")], counters.cache_lookups - counters.cache_hits);
 }

@@ -16,6 +16,7 @@ use crate::link::assign::{OF_THE_PROXY, assigned};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::rules::Multiplex;
+use crate::session::command::cached::{CachedText, FromCache};
 use crate::session::placing::destination::{Placing, needs_insert_id};
 use crate::session::replying::ties;
 use crate::session::running::run::KNOW_BETTER;
@@ -84,6 +85,8 @@ impl Proxy {
         }
         let raw = raw.filter(|_| with_results.is_none());
         let text = with_results.as_deref().unwrap_or(text);
+        let asked = CachedText { text, modes, facts: &facts, reach, is_cut: upload.is_some() };
+        let FromCache::NotTold { fills } = self.text_from_cache(id, &asked, route) else { return };
         let whole = (text, upload.is_some());
         let (insert_id, reach) = self.insert_id_of_text(id, whole, &facts, reach, route);
         facts.effects |= reach;
@@ -115,16 +118,14 @@ impl Proxy {
             // what is a name to the server counts as a value in the digest
             sharing: Self::sharing_of(is_shareable, route),
             lag_max_us: self.lag_max_us(route),
+            fills,
             ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {
             Some(raw) => self.keep(id, raw),
             None => self.keep_text(id, code::QUERY, text),
         }
-        let copy = match upload {
-            None => self.copy_of(id, text, &facts, route),
-            Some(_) => None,
-        };
+        let copy = upload.map_or_else(|| self.copy_of(id, text, &facts, route), |_| None);
         let conduct = Conduct::of_text(&facts, job.holds).reaching(reach | ends);
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.begin_after(id, route.delay_ms, job, Some(placing));

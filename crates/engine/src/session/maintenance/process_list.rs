@@ -48,6 +48,7 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         sessions,
         lanes: proxy.lanes.len(),
         lanes_shared: proxy.pool.shared_count(),
+        cache: proxy.offer.cache.figures(),
         mirrors,
         mirrors_queued,
         processor_ns: proxy.processor.time_ns(),

@@ -12,6 +12,7 @@ use crate::lane::policy::only_computes;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
+use crate::session::command::cached::FromCache;
 use crate::session::command::query::{MAY_GIVE_INSERT_ID, without_ignored};
 use crate::session::placing::destination::{Placing, needs_insert_id};
 use crate::session::prepared::handles::{Handle, asks_for_cursor};
@@ -61,12 +62,14 @@ impl Proxy {
             return self.impossible(());
         };
         let Execution { conduct: own, only, has_data, .. } = execution;
-        let mut reach = self.reach_of_execution(id, stmt, known, execution.noted);
-        let mut insert_id = InsertId::Told;
-        if own.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
-            let routed = (&route, upload.is_some());
-            (insert_id, reach) = self.insert_id_of_execution(id, (stmt, raw), reach, routed);
-        }
+        let asked = (stmt, raw, upload.is_some());
+        let reach = self.reach_of_execution(id, stmt, known, execution.noted);
+        let (insert_id, reach) = match own.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
+            false => (InsertId::Told, reach),
+            true => self.insert_id_of_execution(id, asked, reach, &route),
+        };
+        let cached = self.execution_from_cache(id, asked, reach, &route);
+        let FromCache::NotTold { fills } = cached else { return };
         let effects = own.effects | reach;
         self.begin_execution(id, stmt, effects);
         let holds = without_ignored(own.holds.union(holds::of_effects(reach)), &route);
@@ -82,10 +85,23 @@ impl Proxy {
             sharing: Self::sharing_of(shareable, &route),
             judged,
             lag_max_us: self.lag_max_us(&route),
+            fills,
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
-        let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.keep_execution(id, raw, Some(stmt).filter(|_| has_data));
+        self.set_off_execution(id, only, (job, conduct), &route);
+    }
+
+    /// Sets off with an execution that is kept.
+    #[inline]
+    fn set_off_execution(
+        &mut self,
+        id: SessionId,
+        only: Option<LaneId>,
+        (job, conduct): (Job, Conduct),
+        route: &Route,
+    ) {
+        let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         match only {
             None => self.begin_after(id, route.delay_ms, job, Some(placing)),
             Some(lane) => self.execute_tied(id, lane, job, &conduct),
@@ -173,9 +189,9 @@ impl Proxy {
     fn insert_id_of_execution(
         &mut self,
         id: SessionId,
-        (stmt, raw): (ClientStmtId, &[u8]),
+        (stmt, raw, is_cut): (ClientStmtId, &[u8], bool),
         reach: Effects,
-        routed: (&Route, bool),
+        route: &Route,
     ) -> (InsertId, Effects) {
         let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
             return (InsertId::Asked, reach);
@@ -186,7 +202,7 @@ impl Proxy {
             execute.and_then(|execute| spelled(&text.text, execute, handle.params, &handle.types));
         let how = How::of(&text.state, text.naming);
         let text_then = spelled.as_deref().unwrap_or(&text.text);
-        self.insert_id_of(id, (text_then, how), (text.effects, reach), routed)
+        self.insert_id_of(id, (text_then, how), (text.effects, reach), (route, is_cut))
     }
 
     /// The text that does what an execution of a `SET` does: that can be followed, and its answer

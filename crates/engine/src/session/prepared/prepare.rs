@@ -167,6 +167,7 @@ impl Proxy {
                     begins: facts.begins,
                     access: facts.access,
                     repeatable: sql::is_repeatable(&facts),
+                    varies: sql::varies(text, session.want.modes()),
                     shareable: is_shareable(facts.verb, facts.effects)
                         && session.want.modes().read_as_default(text),
                     command: sql::command_class(&facts),

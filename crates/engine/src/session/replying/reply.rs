@@ -137,7 +137,12 @@ impl Proxy {
                     self.note_error_reply(id, lane_id, said);
                 }
                 let running = self.running(id).filter(|running| running.lane == lane_id);
-                match running.map(|running| running.shared) {
+                let (shared, fills) =
+                    running.map(|running| (running.shared, running.job.fills)).unzip();
+                if fills == Some(true) {
+                    self.fill(id, slice(bytes, range.clone()));
+                }
+                match shared {
                     Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
                     Some(true) => self.on_shared_part(id, lane_id, range, event, bytes),
                     None => self.lose_track(id, lane_id),
@@ -378,6 +383,9 @@ impl Proxy {
         took: (u64, bool),
         outcome: &Outcome,
     ) {
+        if running.job.fills {
+            self.end_filling(id, running, outcome);
+        }
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, outcome);

@@ -1,0 +1,216 @@
+//! Answers of servers that are kept for others who ask the same: one store for a process.
+//!
+//! A key is everything that an answer depends on, as bytes; its maker knows what that is. Keys are
+//! compared whole. Which answers are worth their bytes is decided by `quick_cache` (S3-FIFO).
+//!
+//! **Invariant.** Keys and answers never take more than the limit; an answer that would is refused.
+//! Time is the caller's, in microseconds of one clock for all callers.
+//! **Not here:** what may be kept, and what a reply means, which `engine` decides.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use foldhash::quality::FixedState;
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+
+/// A reply as its server sent it.
+#[derive(Debug)]
+pub struct CachedReply {
+    /// All packets of it, headers included; the first has the number 1.
+    pub reply: Box<[u8]>,
+    /// What is known of it.
+    pub about: About,
+    /// Somebody fetches what is to take its place.
+    renewed: AtomicBool,
+}
+
+/// What is known of an answer.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Rows in it.
+    pub rows: u64,
+    /// The status flags at its end.
+    pub status: u16,
+    /// The account that asked.
+    pub user: Arc<str>,
+    /// The hash of the digest of what was asked; `None` where digests are off.
+    pub digest: Option<u64>,
+    /// When it was asked for, in microseconds.
+    pub since_us: u64,
+    /// How long it may be told from then on, in microseconds.
+    pub lives_us: u64,
+}
+
+impl CachedReply {
+    /// One that is to be kept.
+    pub fn new(reply: Box<[u8]>, about: About) -> Self {
+        Self { reply, about, renewed: AtomicBool::new(false) }
+    }
+
+    /// When it is too old for one that allows `lives_us` at most.
+    fn ends_us(&self, lives_us: u64) -> u64 {
+        self.about.since_us.saturating_add(self.about.lives_us.min(lives_us))
+    }
+}
+
+/// How old an answer may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowed {
+    /// Time, in microseconds.
+    pub now_us: u64,
+    /// How long it may be told, in microseconds, whatever was said when it was kept.
+    pub lives_us: u64,
+    /// The share of its time, in percent, after which the first to ask fetches another one; 0 for
+    /// none.
+    pub soft_pct: u32,
+}
+
+/// What the store holds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Figures {
+    /// Answers.
+    pub entries: u64,
+    /// Bytes of keys, answers and what it takes to find them.
+    pub bytes: u64,
+    /// Answers that went since the start: for room, for their age, for a newer one, or by a flush.
+    pub purged: u64,
+}
+
+/// The answers that are kept.
+pub struct QueryCache {
+    store: Cache<Box<[u8]>, Arc<CachedReply>, ByBytes, FixedState, Purges>,
+    purges: Purges,
+    limit: AtomicU64,
+}
+
+impl QueryCache {
+    /// An empty one that keeps nothing until it has a limit; `seed` spreads keys, and is secret
+    /// where those who ask could choose keys that collide.
+    pub fn new(seed: u64) -> Self {
+        let purges = Purges::default();
+        let mut options = OptionsBuilder::new();
+        options.shards(SHARDS).estimated_items_capacity(ITEMS_GUESSED).weight_capacity(0);
+        let hashing = FixedState::with_seed(seed);
+        // all that is asked for is there
+        let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
+        let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
+        Self { store, purges, limit: AtomicU64::new(0) }
+    }
+
+    /// Keeps no more than so many bytes from now on; 0 for nothing.
+    pub fn set_limit(&self, bytes: u64) {
+        if self.limit.swap(bytes, Ordering::Relaxed) != bytes {
+            // the store gives each shard its part, rounded up
+            self.store.set_capacity(bytes - bytes % SHARDS as u64);
+        }
+    }
+
+    /// Whether anything may be kept.
+    pub fn is_on(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) > 0
+    }
+
+    /// The answer that is kept under a key, if it is young enough. The first that asks for one in
+    /// the last part of its time gets none, and is to fetch another one.
+    pub fn find(&self, key: &[u8], allowed: Allowed) -> Option<Arc<CachedReply>> {
+        let Allowed { now_us, lives_us, soft_pct } = allowed;
+        let answer = self.store.get(key)?;
+        if now_us >= answer.ends_us(u64::MAX) {
+            let removed = self.store.remove_if(key, |kept| Arc::ptr_eq(kept, &answer));
+            self.purges.add(u64::from(removed.is_some()));
+            return None;
+        }
+        if now_us >= answer.ends_us(lives_us) {
+            return None;
+        }
+        let lives_us = answer.about.lives_us.min(lives_us);
+        let soft_us = lives_us / 100 * u64::from(soft_pct);
+        let is_late = soft_pct > 0 && now_us >= answer.about.since_us.saturating_add(soft_us);
+        let renews = is_late && !answer.renewed.swap(true, Ordering::Relaxed);
+        (!renews).then_some(answer)
+    }
+
+    /// Keeps an answer in place of what was kept under its key; `false` where it is too large.
+    pub fn keep(&self, key: Vec<u8>, answer: CachedReply) -> bool {
+        let (key, answer) = (key.into_boxed_slice(), Arc::new(answer));
+        if ByBytes.weight(&key, &answer) > self.store.shard_capacity() {
+            return false;
+        }
+        self.store.insert(key, answer);
+        true
+    }
+
+    /// The largest answer, with its key, that may be kept, in bytes.
+    pub fn largest(&self) -> u64 {
+        self.store.shard_capacity().saturating_sub(OVERHEAD)
+    }
+
+    /// Forgets the answers that are meant; how many they were.
+    pub fn flush(&self, is_meant: impl Fn(&CachedReply) -> bool) -> u64 {
+        let forgotten = AtomicU64::new(0);
+        self.store.retain(|_, answer| {
+            let is_meant = is_meant(answer);
+            forgotten.fetch_add(u64::from(is_meant), Ordering::Relaxed);
+            !is_meant
+        });
+        let forgotten = forgotten.into_inner();
+        self.purges.add(forgotten);
+        forgotten
+    }
+
+    /// What it holds.
+    pub fn figures(&self) -> Figures {
+        let entries = u64::try_from(self.store.len()).unwrap_or(u64::MAX);
+        Figures { entries, bytes: self.store.weight(), purged: self.purges.count() }
+    }
+}
+
+/// The parts of the store that are locked by themselves.
+const SHARDS: usize = 16;
+
+/// What the store remembers of answers that went follows from it.
+const ITEMS_GUESSED: usize = 1 << 16;
+
+/// What an answer takes beside its own bytes and those of its key: its places in the store, which
+/// grows by doubling, its fields, and what the allocator adds to three allocations.
+const OVERHEAD: u64 = 288;
+
+/// Answers weigh what they take of memory.
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Box<[u8]>, Arc<CachedReply>> for ByBytes {
+    fn weight(&self, key: &Box<[u8]>, answer: &Arc<CachedReply>) -> u64 {
+        let bytes = key.len() + answer.reply.len();
+        u64::try_from(bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(OVERHEAD))
+    }
+}
+
+/// Counts the answers that went.
+#[derive(Clone, Default)]
+struct Purges(Arc<AtomicU64>);
+
+impl Purges {
+    fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What made room is freed when its part of the store is no longer locked.
+impl Lifecycle<Box<[u8]>, Arc<CachedReply>> for Purges {
+    type RequestState = Vec<(Box<[u8]>, Arc<CachedReply>)>;
+
+    fn on_evict(&self, gone: &mut Self::RequestState, key: Box<[u8]>, answer: Arc<CachedReply>) {
+        self.add(1);
+        gone.push((key, answer));
+    }
+}
+
+#[cfg(test)]
+mod tests;

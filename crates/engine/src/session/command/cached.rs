@@ -1,0 +1,218 @@
+//! Commands that are answered from the query cache.
+//!
+//! Decides which may be, and tells the answer. How an answer gets there is `replying::filling`.
+
+use cache::{Allowed, CachedReply};
+use sql::{Access, Effects, Facts, Modes, Verb};
+use wire::Status;
+
+use crate::caching::{Asker, Question, Uncached, write_key};
+use crate::ids::{ClientStmtId, HostgroupId, SessionId};
+use crate::orders::End;
+use crate::proxy::Proxy;
+use crate::route::Route;
+use crate::session::Session;
+use crate::session::replying::filling::Filling;
+use crate::session::replying::query_end::QueryRows;
+use crate::stmt::values_in;
+
+/// What a look into the cache came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FromCache {
+    /// The client was told what was there.
+    Told,
+    /// It was not; whether what the server says is to be kept.
+    NotTold { fills: bool },
+}
+
+const UNASKED: FromCache = FromCache::NotTold { fills: false };
+
+/// A text, for the cache.
+#[derive(Clone, Copy)]
+pub(crate) struct CachedText<'a> {
+    pub text: &'a [u8],
+    pub modes: Modes,
+    /// What it does by itself.
+    pub facts: &'a Facts,
+    /// What the stored code does that it reaches.
+    pub reach: Effects,
+    /// Only its beginning is there.
+    pub is_cut: bool,
+}
+
+impl Proxy {
+    /// Answers a text from the cache, if its rules have it there.
+    #[inline]
+    pub(crate) fn text_from_cache(
+        &mut self,
+        id: SessionId,
+        asked: &CachedText<'_>,
+        route: &Route,
+    ) -> FromCache {
+        match route.cache_ttl_ms.filter(|_| !asked.is_cut) {
+            None => UNASKED,
+            Some(ttl_ms) => self.look_for_text(id, asked, (route, ttl_ms)),
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_text(
+        &mut self,
+        id: SessionId,
+        asked: &CachedText<'_>,
+        (route, ttl_ms): (&Route, u32),
+    ) -> FromCache {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
+        let schema = session.want.schema.as_deref();
+        let is_read = asked.facts.verb == Verb::Select
+            && asked.facts.access == Access::Reads
+            && asked.facts.effects.is_empty();
+        let why = match is_read {
+            false => Some(Uncached::Statement),
+            true => session.uncached(asked.reach, route),
+        };
+        let why =
+            why.or_else(|| varies(asked.text, asked.modes, schema).then_some(Uncached::Varies));
+        self.look(id, &Question::Text(asked.text), (route, ttl_ms, why))
+    }
+
+    /// The same for the execution of a prepared statement.
+    #[inline]
+    pub(crate) fn execution_from_cache(
+        &mut self,
+        id: SessionId,
+        (stmt, raw, is_cut): (ClientStmtId, &[u8], bool),
+        reach: Effects,
+        route: &Route,
+    ) -> FromCache {
+        match route.cache_ttl_ms.filter(|_| !is_cut) {
+            None => UNASKED,
+            Some(ttl_ms) => self.look_for_execution(id, (stmt, raw), reach, (route, ttl_ms)),
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_execution(
+        &mut self,
+        id: SessionId,
+        (stmt, raw): (ClientStmtId, &[u8]),
+        reach: Effects,
+        (route, ttl_ms): (&Route, u32),
+    ) -> FromCache {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
+        let Some(handle) = session.handle(stmt) else { return self.impossible(FromCache::Told) };
+        let (text, types) = (handle.text.clone(), handle.types.clone());
+        let schema = text.schema(&session.want).map(|schema| &**schema);
+        let is_varying = text.varies || reads_of_server(&text.text, text.state.modes(), schema);
+        let is_read = text.command == Verb::Select.into()
+            && text.access == Access::Reads
+            && text.effects.is_empty();
+        let values = values_in(raw, handle.params).filter(|_| handle.is_free() && text.modes_known);
+        let why = match values {
+            _ if !is_read => Some(Uncached::Statement),
+            None => Some(Uncached::Execution),
+            Some(_) => session.uncached(reach, route),
+        };
+        let why = why.or_else(|| is_varying.then_some(Uncached::Varies));
+        let values = values.unwrap_or_default();
+        let question = Question::Execution { text: &text, types: &types, values: &values };
+        self.look(id, &question, (route, ttl_ms, why))
+    }
+
+    /// Looks for the answer to a question, unless there is a reason not to.
+    fn look(
+        &mut self,
+        id: SessionId,
+        question: &Question<'_>,
+        (route, ttl_ms, why): (&Route, u32, Option<Uncached>),
+    ) -> FromCache {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
+        if !self.offer.cache.is_on() || session.is_mirror() {
+            return UNASKED;
+        }
+        if let Some(why) = why {
+            *why.counter(&mut self.stats) += 1;
+            return UNASKED;
+        }
+        let Some(asker) = session.asker(route.destination) else {
+            return self.impossible(UNASKED);
+        };
+        let mut key = std::mem::take(&mut self.cache_key);
+        key.clear();
+        write_key(&mut key, &asker, question);
+        let (now_us, lives_us) = (self.now_us, u64::from(ttl_ms) * 1000);
+        let soft_pct = self.snapshot.vars.query_cache_soft_ttl_pct;
+        let found = self.offer.cache.find(&key, Allowed { now_us, lives_us, soft_pct });
+        self.stats.cache_lookups += 1;
+        let outcome = match &found {
+            Some(answer) => {
+                self.tell_cached(id, answer);
+                FromCache::Told
+            }
+            None => {
+                let empty_too = route.cache_empty_result;
+                self.begin_filling(id, Filling::new(key.clone(), lives_us, empty_too));
+                FromCache::NotTold { fills: true }
+            }
+        };
+        self.cache_key = key;
+        outcome
+    }
+
+    /// Tells a client what is in the cache, as the server told it.
+    fn tell_cached(&mut self, id: SessionId, answer: &CachedReply) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        (session.last.row_count, session.last.found_rows) = (-1, answer.about.rows);
+        session.last.told = Status(answer.about.status);
+        self.stats.cache_hits += 1;
+        self.stats.cache_bytes_told += answer.reply.len() as u64;
+        self.count(id, true);
+        let rows = QueryRows { sent: answer.about.rows, ..QueryRows::default() };
+        self.tell_end(id, None, rows);
+        self.orders.send(End::Client(id), |out| out.extend_from_slice(&answer.reply));
+    }
+}
+
+impl Session {
+    /// Why a read of it has nothing to do with the cache, as far as its text does not matter.
+    fn uncached(&self, reach: Effects, route: &Route) -> Option<Uncached> {
+        let is_seen = self.account.as_ref().is_some_and(|account| account.unproved == 0);
+        let is_plain = self.held.is_empty() && self.want.autocommit && self.last.recall.is_none();
+        let says_how_fresh = route.max_lag_ms.is_some()
+            || route.min_epoch_ms.is_some()
+            || route.min_gtid.is_some()
+            || route.gtid_from_hostgroup.is_some();
+        if !is_seen || !is_plain {
+            Some(Uncached::Session)
+        } else if !reach.without(Effects::VARIES).is_empty() {
+            Some(Uncached::Code)
+        } else if says_how_fresh {
+            Some(Uncached::Freshness)
+        } else if reach.intersects(Effects::VARIES) {
+            Some(Uncached::Varies)
+        } else {
+            None
+        }
+    }
+
+    /// Who asks, if it has logged in.
+    fn asker(&self, destination: Option<HostgroupId>) -> Option<Asker<'_>> {
+        let account = self.account.as_ref()?;
+        Some(Asker {
+            hostgroup: destination.unwrap_or(account.default_hostgroup),
+            account: account.name_at_servers.as_ref().unwrap_or(&account.name),
+            class: self.class,
+            want: &self.want,
+        })
+    }
+}
+
+/// Whether a text may give something else though no data has changed, with this schema.
+fn varies(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
+    sql::varies(text, modes) || reads_of_server(text, modes, schema)
+}
+
+/// Whether a text may read what a server tells of itself, because its session has chosen that.
+fn reads_of_server(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
+    schema.is_some_and(sql::is_of_the_server) && sql::names_bare_tables(text, modes)
+}

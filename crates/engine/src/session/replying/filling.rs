@@ -1,0 +1,154 @@
+//! Replies that are kept for the query cache while they go to their client.
+
+use cache::{About, CachedReply};
+use wire::Status;
+use wire::result::End as ReplyEnd;
+
+use crate::ids::SessionId;
+use crate::proxy::Proxy;
+use crate::session::Running;
+use crate::session::replying::reply::Outcome;
+use crate::stats::Counters;
+
+/// A reply that is to be kept.
+pub(crate) struct Filling {
+    key: Vec<u8>,
+    /// What has come of it; nothing more where it is too large.
+    reply: Option<Vec<u8>>,
+    lives_us: u64,
+    /// Also if it has no row.
+    empty_too: bool,
+}
+
+/// Why a reply is not kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unkept {
+    /// It takes too many bytes.
+    Large,
+    /// It has no row.
+    Empty,
+    /// There are warnings behind it.
+    Warnings,
+    /// It is an error, no result or several, or tells of a change.
+    Other,
+}
+
+impl Unkept {
+    /// Where it is counted.
+    fn counter(self, stats: &mut Counters) -> &mut u64 {
+        match self {
+            Self::Large => &mut stats.unkept_large,
+            Self::Empty => &mut stats.unkept_empty,
+            Self::Warnings => &mut stats.unkept_warnings,
+            Self::Other => &mut stats.unkept_other,
+        }
+    }
+}
+
+/// Flags behind a read that left nothing.
+const OF_ANY_READ: Status = Status(
+    Status::AUTOCOMMIT.0
+        | Status::NO_GOOD_INDEX_USED.0
+        | Status::NO_INDEX_USED.0
+        | Status::NO_BACKSLASH_ESCAPES.0
+        | Status::QUERY_WAS_SLOW.0
+        | Status::ANSI_QUOTES.0,
+);
+
+impl Filling {
+    /// One of which nothing has come.
+    pub(crate) fn new(key: Vec<u8>, lives_us: u64, empty_too: bool) -> Box<Self> {
+        Box::new(Self { key, reply: Some(Vec::new()), lives_us, empty_too })
+    }
+
+    /// Why what has come with this end is not kept.
+    fn unkept(&mut self, end: &ReplyEnd, with_warnings: bool) -> Option<Unkept> {
+        let is_plain = end.resultsets == 1
+            && !end.several
+            && end.track.is_none()
+            && end.status.contains(Status::AUTOCOMMIT)
+            && end.status.without(OF_ANY_READ) == Status::NONE;
+        if self.reply.is_none() {
+            Some(Unkept::Large)
+        } else if !is_plain {
+            Some(Unkept::Other)
+        } else if end.warnings > 0 && !(with_warnings && self.clear_warnings()) {
+            Some(Unkept::Warnings)
+        } else if end.rows == 0 && !self.empty_too {
+            Some(Unkept::Empty)
+        } else {
+            None
+        }
+    }
+
+    /// Has its end tell of no warnings; `false` where it looks like no end.
+    fn clear_warnings(&mut self) -> bool {
+        let Some(reply) = &mut self.reply else { return false };
+        let of_eof = reply.last_chunk_mut::<9>().filter(|end| end[..3] == [5, 0, 0]);
+        if let Some([_, _, _, _, 0xfe, warnings @ .., _, _]) = of_eof {
+            warnings.fill(0);
+            return true;
+        }
+        let of_ok = reply.last_chunk_mut::<11>().filter(|end| end[..3] == [7, 0, 0]);
+        match of_ok {
+            Some([_, _, _, _, 0xfe, 0, 0, _, _, warnings @ ..]) => {
+                warnings.fill(0);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Proxy {
+    /// The reply to the session's next command is to be kept.
+    pub(crate) fn begin_filling(&mut self, id: SessionId, filling: Box<Filling>) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.serving.filling = Some(filling);
+    }
+
+    /// A part of the reply to a command whose answer is to be kept.
+    #[inline(never)]
+    pub(crate) fn fill(&mut self, id: SessionId, part: &[u8]) {
+        let most = u64::from(self.snapshot.vars.threshold_resultset_size);
+        let most = most.min(self.offer.cache.largest());
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(filling) = &mut session.serving.filling else { return self.impossible(()) };
+        let Some(reply) = &mut filling.reply else { return };
+        match u64::try_from(filling.key.len() + reply.len() + part.len()) {
+            Ok(bytes) if bytes <= most => reply.extend_from_slice(part),
+            _ => filling.reply = None,
+        }
+    }
+
+    /// A command has ended whose answer is to be kept.
+    #[inline(never)]
+    pub(crate) fn end_filling(&mut self, id: SessionId, running: &Running, outcome: &Outcome) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(mut filling) = session.serving.filling.take() else { return self.impossible(()) };
+        let (digest, user) = (session.serving.asked.digest(), session.user().into());
+        let with_warnings = self.snapshot.vars.query_cache_handle_warnings == 1;
+        // what was defined while it ran may have changed what it reaches
+        let is_same = running.job.effects.is_empty() && running.killed.is_none();
+        let why = match outcome {
+            Outcome::Done(end) if is_same => filling.unkept(end, with_warnings),
+            _ => Some(Unkept::Other),
+        };
+        if let Some(why) = why {
+            *why.counter(&mut self.stats) += 1;
+            return;
+        }
+        let (Filling { key, reply, lives_us, .. }, Outcome::Done(end)) = (*filling, outcome) else {
+            return self.impossible(());
+        };
+        let reply = reply.unwrap_or_default().into_boxed_slice();
+        self.stats.cache_bytes_kept += reply.len() as u64;
+        let since_us = running.started_us;
+        let about =
+            About { rows: end.rows, status: end.status.0, user, digest, since_us, lives_us };
+        match self.offer.cache.keep(key, CachedReply::new(reply, about)) {
+            true => self.stats.cache_fills += 1,
+            false => self.stats.unkept_large += 1,
+        }
+    }
+}
