@@ -54,6 +54,7 @@ impl Plan {
             shared: self.shared.clone(),
             addresses: self.addresses.clone(),
             look_up: Box::new(|_| {}),
+            check_login: Box::new(|_| {}),
             random: Box::new(|| *b"abcdefghijklmnopqrst"),
             log: Box::new(|_| {}),
         };

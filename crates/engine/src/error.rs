@@ -196,6 +196,24 @@ pub fn unproved() -> SqlError {
     error(9001, *b"HY000", message)
 }
 
+/// The password of a client is right or wrong, and PAM or LDAP could not say which.
+pub fn unchecked(by: &str) -> SqlError {
+    error(9001, *b"HY000", format!("{by} could not say whether the password is right"))
+}
+
+/// The same, as it did not say so in time.
+pub fn check_timed_out(by: &str) -> SqlError {
+    let message =
+        format!("{by} did not say within mysql-login_check_timeout whether the password is right");
+    error(9001, *b"HY000", message)
+}
+
+/// MySQL 1040, for a login that would be one too many to wait for PAM or LDAP.
+pub fn too_many_checks(by: &str) -> SqlError {
+    let message = format!("Too many logins wait for {by} (mysql-login_check_queue_max)");
+    error(1040, *b"08004", message)
+}
+
 /// MySQL's 2061, for a server whose public key is not one of those that it may have; not sent to
 /// clients but as the last reason why none could be had.
 pub fn server_key_refused(key: &dyn fmt::Display) -> SqlError {

@@ -28,6 +28,7 @@ pub mod ids;
 mod json;
 pub mod lane;
 pub mod link;
+pub mod login_checks;
 pub mod orders;
 pub mod pool;
 pub mod proxy;

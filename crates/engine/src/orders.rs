@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wire::connect::Compression;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::login_checks::LoginCheck;
 use crate::report::LogEvent;
 use crate::topology::ServerRef;
 use crate::vars::LeastTls;
@@ -135,6 +136,11 @@ pub enum Order {
         /// The address.
         client: Arc<str>,
     },
+    /// Has PAM or LDAP say whether a password is right. Answered by [`Proxy::on_login_checked`],
+    /// or by nothing where nobody waits for it any more.
+    ///
+    /// [`Proxy::on_login_checked`]: crate::proxy::Proxy::on_login_checked
+    CheckLogin(Arc<LoginCheck>),
     /// Remembers by a client's address how its login ended; asked for by `Arrival::failed_logins`
     /// and [`Self::CountFailedLogins`].
     LoginEnded {
@@ -248,6 +254,7 @@ impl Orders {
             Order::AskForMore(session) | Order::CountFailedLogins { session, .. } => {
                 !goes(End::Client(*session))
             }
+            Order::CheckLogin(check) => !goes(End::Client(check.ticket.session)),
             Order::SendKept { session, lane } | Order::SendData { session, lane } => {
                 !goes(End::Client(*session)) && !goes(End::Lane(*lane))
             }

@@ -15,6 +15,7 @@ use crate::ids::{ConnectionId, HostgroupId, LaneId, SessionId};
 use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
 use crate::link::{KnownCollations, Settings};
+use crate::login_checks::ChecksWaiting;
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::redirects::Redirects;
@@ -48,6 +49,8 @@ pub struct Offer {
     pub key: ServerKey,
     /// Wrong passwords that count.
     pub guesses: Guesses,
+    /// Checks of passwords that wait.
+    pub login_checks: ChecksWaiting,
     /// What the workers share about prepared statements.
     pub stmts: StmtsOfAll,
     /// Answers that are kept.
@@ -73,6 +76,7 @@ impl Offer {
             collations: KnownCollations::ANY,
             guesses: Guesses::new(*key.secret()),
             cache: Self::cache_by(key.secret()),
+            login_checks: ChecksWaiting::default(),
             key,
             stmts: StmtsOfAll::default(),
             epoch_us: 0,

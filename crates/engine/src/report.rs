@@ -50,6 +50,17 @@ pub enum LogEvent {
         /// How many failed.
         failures: u32,
     },
+    /// PAM or LDAP lets an account in no more, or could not say whether a password is right.
+    LoginUnchecked {
+        /// The client's connection id.
+        connection: ConnectionId,
+        /// Where it came from.
+        client: String,
+        /// Who was asked.
+        by: &'static str,
+        /// What was said of it.
+        why: String,
+    },
     /// A client broke the protocol; its session ended.
     ClientFault {
         /// Its connection id.
@@ -253,6 +264,21 @@ fn about_code(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
     }
 }
 
+/// Why a client is not let in.
+fn about_logins(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
+    match event {
+        LogEvent::LoginRefused { connection, client, error } => {
+            let (id, error) = (connection.0, Printable(error));
+            write!(f, "client {client} (connection {id}) refused: {error}")
+        }
+        LogEvent::LoginUnchecked { connection, client, by, why } => {
+            let (id, why) = (connection.0, Printable(why));
+            write!(f, "client {client} (connection {id}) is not let in by {by}: {why}")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether a server is given anything to do.
 fn about_standing(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
     match event {
@@ -293,10 +319,7 @@ fn about_places(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
 impl fmt::Display for LogEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LoginRefused { connection, client, error } => {
-                let (id, error) = (connection.0, Printable(error));
-                write!(f, "client {client} (connection {id}) refused: {error}")
-            }
+            Self::LoginRefused { .. } | Self::LoginUnchecked { .. } => about_logins(f, self),
             Self::ClientTls { connection, client, reason } => {
                 let (id, reason) = (connection.0, Printable(reason));
                 write!(f, "client {client} (connection {id}): TLS failed: {reason}")

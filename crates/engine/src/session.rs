@@ -255,6 +255,8 @@ pub(crate) enum Phase {
     Login(Box<Login>),
     /// For its turn, because of wrong passwords before.
     Unjudged(Unjudged),
+    /// For what PAM or LDAP says of its password.
+    Checking(arriving::checked::Checking),
     /// For a command.
     Idle,
     /// For what it left on lanes to be cleared away; then a login goes on, or a reset is answered.
@@ -287,6 +289,7 @@ impl Phase {
             Self::Securing { .. } => "in a TLS handshake",
             Self::Login(_) => "authenticating",
             Self::Unjudged(_) => "held up by wrong passwords",
+            Self::Checking(_) => "waiting for a check of its password",
             Self::Idle => "idle",
             Self::Clearing(_) => "waiting for a reset",
             Self::Delayed(_) => "delayed by a rule",

@@ -11,6 +11,7 @@ use crate::clusters::{self, Clusters};
 use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
 use crate::ids::HostgroupId;
+use crate::login_checks::{CheckedBy, LDAP_NEEDS, LdapSettings, is_pam_service};
 use crate::rows::{
     AuroraRow, FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
     ReplicationRow, Row, RuleRow, ServerRow, ServerTlsRow, TableRows, UserRow,
@@ -18,7 +19,7 @@ use crate::rows::{
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
 use crate::users::{Account, ReadPasswords, Users};
-use crate::vars::{AfterRestart, VERIFY, Vars};
+use crate::vars::{self, AfterRestart, VERIFY, Vars};
 
 /// Rows exactly as typed.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -227,9 +228,7 @@ impl Snapshot {
             None => clusters(draft).map(Arc::new),
         };
         let clusters = keep(clusters, &mut faults);
-        faults.extend(unpaired(draft));
-        faults.extend(unsound_programs(draft));
-        faults.extend(unsound_tls(draft));
+        faults.extend(unpaired(draft).chain(unsound_programs(draft)).chain(unsound_tls(draft)));
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -241,6 +240,7 @@ impl Snapshot {
             None => Vars::from_pairs(&draft.variables).map(Arc::new),
         };
         let vars = keep(vars, &mut faults);
+        faults.extend(unfit_checks(draft, vars.as_deref(), users.as_deref()));
         let options = vars.as_deref().map(RuleOptions::of_vars).unwrap_or_default();
         let rules = match old(|a, b| a.rules == b.rules) {
             Some(same) if RuleOptions::of_vars(&same.vars) == options => Ok(same.rules.clone()),
@@ -321,6 +321,34 @@ fn unpaired(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
     })
 }
 
+/// What variables and accounts lack so that PAM and LDAP can be asked about passwords.
+fn unfit_checks(
+    draft: &Draft,
+    vars: Option<&Vars>,
+    users: Option<&Users>,
+) -> impl Iterator<Item = ConfigFault> {
+    let of_variable = |(name, reason)| vars::find(name).map(|variable| variable.fault(reason));
+    let service = vars.filter(|vars| !is_pam_service(&vars.pam_service)).map(|vars| {
+        let reason = format!("`{}` is no name of a file in /etc/pam.d", vars.pam_service);
+        ("mysql-pam_service", reason)
+    });
+    let ldap = vars.map(LdapSettings::of);
+    let is_missing = matches!(ldap, Some(Ok(None)));
+    let misfit = ldap.and_then(Result::err);
+    let rows = draft.users.iter().enumerate().filter(move |(_, row)| {
+        let account = users.and_then(|users| users.find(row.username.as_bytes()));
+        let is_of_ldap = account.is_some_and(|it| it.checked_by() == Some(&CheckedBy::Ldap));
+        is_missing && is_of_ldap && (row.active, row.frontend) == (1, 1)
+    });
+    let needs = rows.map(|(at, _)| ConfigFault {
+        table: UserRow::TABLE.name,
+        row: Some(at),
+        column: "attributes".into(),
+        reason: LDAP_NEEDS.into(),
+    });
+    service.into_iter().chain(misfit).filter_map(of_variable).chain(needs)
+}
+
 /// Columns of clusters that are to have a program and have none.
 fn unsound_programs(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
     let columns = |(at, row): (usize, &ReplicationClusterRow)| {
@@ -358,119 +386,4 @@ fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn draft() -> Draft {
-        let server = |hostname: &str| ServerRow { hostname: hostname.into(), ..Default::default() };
-        let rule = RuleRow {
-            rule_id: 1,
-            active: 1,
-            match_digest: Some("^SELECT".into()),
-            ..Default::default()
-        };
-        Draft {
-            servers: vec![server("a"), server("b")],
-            users: vec![UserRow { username: "app".into(), ..Default::default() }],
-            rules: vec![rule],
-            ..Draft::default()
-        }
-    }
-
-    #[test]
-    fn clusters_are_refused_that_are_no_pair_or_have_no_program() {
-        let row = |writer_hostgroup| ReplicationClusterRow {
-            writer_hostgroup,
-            ..ReplicationClusterRow::default()
-        };
-        let pair = ReplicationRow { reader_hostgroup: 1, ..ReplicationRow::default() };
-        let program = ReplicationClusterRow { after_program: "x".into(), ..row(0) };
-        let draft = Draft {
-            replication: vec![pair],
-            replication_clusters: vec![row(0), row(2), program],
-            ..draft()
-        };
-        let faults = Snapshot::compile(&draft).map(drop).expect_err("refused");
-        let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        let table = "tidegate_replication_clusters row";
-        let unpaired = "mysql_replication_hostgroups has no row with the writer hostgroup 2";
-        assert_eq!(
-            told,
-            [
-                format!("{table} 2 column writer_hostgroup: {unpaired}"),
-                format!("{table} 3 column after_program: not JSON: at character 1"),
-            ]
-        );
-    }
-
-    /// Which parts two configurations do not share.
-    fn differs(before: &Snapshot, after: &Snapshot) -> Vec<&'static str> {
-        let parts = [
-            ("vars", Arc::ptr_eq(&before.vars, &after.vars)),
-            ("users", Arc::ptr_eq(&before.users, &after.users)),
-            ("rules", Arc::ptr_eq(&before.rules, &after.rules)),
-            ("fast_routing", Arc::ptr_eq(&before.fast_routing, &after.fast_routing)),
-            ("topology", Arc::ptr_eq(&before.topology, &after.topology)),
-            ("hostgroups", Arc::ptr_eq(&before.hostgroups, &after.hostgroups)),
-            ("clusters", Arc::ptr_eq(&before.clusters, &after.clusters)),
-        ];
-        parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
-    }
-
-    #[test]
-    fn only_what_changed_is_made_anew() {
-        let first = Snapshot::compile(&draft()).expect("valid");
-        let after = |change: fn(&mut Draft)| {
-            let mut draft = draft();
-            change(&mut draft);
-            differs(&first, &first.recompile(&draft).expect("valid"))
-        };
-        assert_eq!(after(|_| {}), [""; 0]);
-        assert_eq!(after(|draft| draft.rules.clear()), ["rules"]);
-        assert_eq!(after(|draft| draft.servers.truncate(1)), ["topology"]);
-        assert_eq!(after(|draft| draft.users.clear()), ["users"]);
-        assert_eq!(after(|draft| draft.hostgroups.push(HostgroupRow::default())), ["hostgroups"]);
-        let pair = |draft: &mut Draft| {
-            let row = ReplicationRow { reader_hostgroup: 1, ..ReplicationRow::default() };
-            draft.replication.push(row);
-        };
-        assert_eq!(after(pair), ["clusters"]);
-        let variable = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
-        let change = |pairs| {
-            let draft = Draft { variables: pairs, ..draft() };
-            differs(&first, &first.recompile(&draft).expect("valid"))
-        };
-        assert_eq!(change(variable("mysql-wait_timeout", "5")), ["vars"]);
-        // how patterns are read is a variable
-        assert_eq!(change(variable("mysql-query_processor_regex", "2")), ["vars", "rules"]);
-    }
-
-    #[test]
-    fn variables_that_need_a_restart_stay_and_are_told_each_time() {
-        let with = |pairs: &[(&str, &str)]| {
-            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            Draft { variables: pairs.iter().map(own).collect(), ..draft() }
-        };
-        let running = Snapshot::compile(&with(&[("mysql-threads", "2")])).expect("valid");
-        let wanted = with(&[("mysql-threads", "8"), ("mysql-wait_timeout", "5")]);
-        let mut running = Arc::new(running);
-        for _ in 0..2 {
-            let (next, late) = running.at_run_time(running.recompile(&wanted).expect("valid"));
-            assert_eq!((next.vars.threads, next.vars.wait_timeout_ms), (2, 5));
-            let told: Vec<_> = late.iter().map(ToString::to_string).collect();
-            assert_eq!(told, ["mysql-threads stays 2 until a restart; 8 is wanted"]);
-            running = Arc::new(next);
-        }
-    }
-
-    #[test]
-    fn nothing_comes_of_a_draft_with_a_fault_and_all_faults_are_told() {
-        let first = Snapshot::compile(&draft()).expect("valid");
-        let mut bad = draft();
-        bad.servers.push(bad.servers[0].clone());
-        bad.rules[0].match_digest = Some("(".into());
-        let faults = first.recompile(&bad).err().expect("refused");
-        let tables: Vec<_> = faults.iter().map(|fault| fault.table).collect();
-        assert_eq!(tables, ["mysql_servers", "mysql_query_rules"]);
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ use wire::auth::Plugin;
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
+use crate::login_checks::CheckFeatures;
 use crate::rows::UserRow;
 
 mod additional;
@@ -18,6 +19,7 @@ mod asked;
 mod attributes;
 mod backends;
 mod certificate;
+mod checked;
 mod credential;
 mod learned;
 mod name_pattern;
@@ -197,6 +199,8 @@ pub struct Users {
     sha2_hashes: usize,
     /// What was read on servers of passwords.
     read: Arc<ReadPasswords>,
+    /// Who can be asked about passwords.
+    features: CheckFeatures,
     /// What is counted of accounts that are gone, as long as somebody has one.
     gone: HashMap<Box<[u8]>, Counted>,
 }
@@ -205,6 +209,11 @@ pub struct Users {
 type Counted = (Weak<AtomicU32>, Weak<Backends>);
 
 impl Users {
+    /// No accounts yet, in a build with these features: tests have others than their build.
+    pub fn with_features(features: CheckFeatures) -> Self {
+        Self { features, ..Self::default() }
+    }
+
     /// Checks rows and makes accounts of them.
     pub fn compile(rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
         Self::default().recompile(rows)
@@ -223,13 +232,14 @@ impl Users {
         read: Arc<ReadPasswords>,
     ) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
-        let mut users = Self { read, ..Self::default() };
+        let mut users = Self { read, features: self.features, ..Self::default() };
         let mut seen = HashMap::<&str, (bool, bool)>::new();
         let mut sides = Sides::new();
         for (index, row) in rows.iter().enumerate() {
             match account(index, row) {
                 Ok(_) if row.active == 0 => {}
                 Ok(mut account) => {
+                    faults.extend(self.lack(index, &account));
                     if account.is_read {
                         let read = users.read.get(row.username.as_str());
                         let read = read.filter(|_| self.has_read(&account)).cloned();
@@ -285,6 +295,11 @@ impl Users {
             }
         }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
+    }
+
+    /// What a row lacks in this build.
+    fn lack(&self, index: usize, account: &Account) -> Option<ConfigFault> {
+        account.lack_for_checks(self.features).map(|why| fault(index, "attributes", why))
     }
 
     /// An account that may have been there before: who has it still is counted.
@@ -372,18 +387,22 @@ fn as_accounts(sides: Sides, faults: &mut Vec<ConfigFault>) -> Vec<(Box<[u8]>, A
             faults.push(fault(index, "attributes", ONE_PASSWORD));
             return None;
         }
+        let lack = |it: &Account| it.lack_for_servers().map(|why| fault(index, "attributes", why));
         let Some(name) = &account.name_at_servers else {
             faults.extend(account.lacks_password().map(|why| fault(index, "attributes", why)));
+            faults.extend(lack(&account));
             return Some(account);
         };
         let shown = known.get(name.as_bytes());
-        let shown = shown.filter(|(credential, _)| *credential != Credential::AtServers);
+        let shown = shown.filter(|(credential, _)| !credential.is_passed_on());
         if shown.is_none() {
             let reason =
                 format!("backend_username: there is no account '{name}' with a password here");
             faults.push(fault(index, "attributes", reason));
         }
-        shown.map(|shown| account.with_servers(shown))
+        let account = shown.map(|shown| account.with_servers(shown))?;
+        faults.extend(lack(&account));
+        Some(account)
     };
     let accounts = accounts.into_iter();
     accounts.filter_map(|(name, (index, it))| Some((name, at_servers(index, it)?))).collect()
@@ -404,7 +423,7 @@ fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
 /// What is known of a password without a server, of clients that go by a plugin.
 fn credential(
     stored: &[u8],
-    from: Option<PasswordFrom>,
+    from: Option<&PasswordFrom>,
     plugin: Option<Plugin>,
 ) -> Result<Credential, String> {
     match from {
@@ -413,6 +432,7 @@ fn credential(
             Err("password_from says where it is: leave it empty".to_owned())
         }
         Some(PasswordFrom::Login) => Ok(Credential::AtServers),
+        Some(PasswordFrom::Check(by)) => Ok(Credential::Checked(by.clone())),
         Some(PasswordFrom::Servers) => Ok(Credential::Unread),
     }
 }
@@ -447,7 +467,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         faults.push(fault(index, "attributes", reason));
         AccountAttributes::default()
     });
-    let from = of_attributes.password_from;
+    let from = of_attributes.password_from.as_ref();
     let plugin = of_attributes.plugin.filter(|_| row.frontend == 1);
     let credential = credential(&row.password, from, plugin).unwrap_or_else(|reason| {
         faults.push(fault(index, "password", reason));
@@ -473,7 +493,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         names: of_attributes.names,
         credential,
         plugin,
-        is_read: from == Some(PasswordFrom::Servers),
+        is_read: from == Some(&PasswordFrom::Servers),
         unproved: 0,
         additional,
         at_servers: None,

@@ -105,7 +105,12 @@ impl Hall {
     /// Connects a client and waits for its greeting, which is returned.
     pub fn connect(&mut self) -> (Sock, Vec<u8>) {
         let to = self.stage.client_addr.clone();
-        let sock = self.clients.parts_mut().1.connect(&to).expect("a connect begins");
+        self.connect_to(&to)
+    }
+
+    /// The same at one of the addresses where clients are listened for.
+    pub fn connect_to(&mut self, to: &Addr) -> (Sock, Vec<u8>) {
+        let sock = self.clients.parts_mut().1.connect(to).expect("a connect begins");
         let greeting = self.packet(sock).expect("a greeting comes");
         (sock, greeting.0)
     }

@@ -86,6 +86,7 @@ impl Street {
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::new(addresses)),
             look_up: Box::new(|_| {}),
+            check_login: Box::new(|_| {}),
             random: Box::new(move || dice.bytes20()),
             log: Box::new(|event| panic!("{event}")),
         };

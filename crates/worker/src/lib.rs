@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use compression::Compressors;
 use engine::ids::ConnectionId;
+use engine::login_checks::LoginCheck;
 use engine::orders::End;
 use engine::proxy::{LoggedIn, Proxy};
 use engine::report::LogEvent;
@@ -112,6 +113,9 @@ pub struct Outside {
     pub connectors: Arc<tls::Connectors>,
     /// Has the address of a name looked up, which is told by [`Mail::LookedUp`]; must not block.
     pub look_up: LookUp,
+    /// Has PAM or LDAP say whether a password is right, which is told by [`Mail::LoginChecked`];
+    /// must not block.
+    pub check_login: CheckLogin,
     /// Gives random bytes.
     pub random: Box<dyn FnMut() -> [u8; 20] + Send>,
     /// Takes what is worth a log line.
@@ -120,6 +124,9 @@ pub struct Outside {
 
 /// Takes a name whose address somebody wants to know.
 pub type LookUp = Box<dyn FnMut(&Arc<str>) + Send>;
+
+/// Takes a password that somebody else is to check.
+pub type CheckLogin = Box<dyn FnMut(Arc<LoginCheck>) + Send>;
 
 /// Where a listener listens.
 struct Door {

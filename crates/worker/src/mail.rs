@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
+use engine::login_checks::{CheckOutcome, CheckTicket};
 use engine::orders::{End, KillRequest};
 use engine::proxy::{Parcel, Proxy};
 use engine::rules::RuleScratch;
@@ -55,6 +56,8 @@ pub enum Mail {
     Addresses(Arc<ServerAddresses>),
     /// A name has this address, or none.
     LookedUp(Arc<str>, Option<IpAddr>),
+    /// PAM or LDAP has said whether a password is right, or nobody could say.
+    LoginChecked(CheckTicket, CheckOutcome),
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept clients here, too.
@@ -140,6 +143,7 @@ impl Worker {
             Mail::LookedUp(name, addr) => {
                 self.mention(|proxy| proxy.on_looked_up(&name, addr));
             }
+            Mail::LoginChecked(ticket, outcome) => self.login_checked(&ticket, outcome),
             Mail::Kill(request) => {
                 self.mention(|proxy| proxy.on_kill(&request));
             }
@@ -174,6 +178,11 @@ impl Worker {
                 tell(self.mention(|proxy| proxy.on_kill(&request)).unwrap_or(false));
             }
         }
+    }
+
+    fn login_checked(&mut self, ticket: &CheckTicket, outcome: CheckOutcome) {
+        let end = End::Client(ticket.session);
+        self.tell(end, (), |proxy| proxy.on_login_checked(ticket, outcome));
     }
 
     fn unlisten<D: Driver>(&mut self, io: &mut Edge<D>, on: &Addr) {

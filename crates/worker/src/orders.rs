@@ -83,6 +83,7 @@ impl Worker {
                 self.secure_lane(io, *lane, (server, account), host, *may_prove);
             }
             Order::LookUp(name) => (self.outside.look_up)(name),
+            Order::CheckLogin(check) => (self.outside.check_login)(check.clone()),
             Order::Pause(end) => self.sock(*end).into_iter().for_each(|sock| io.pause(sock)),
             Order::Resume(end) => self.sock(*end).into_iter().for_each(|sock| io.resume(sock)),
             Order::Redeliver(end) => self.sock(*end).into_iter().for_each(|it| io.redeliver(it)),

@@ -298,6 +298,7 @@ pub(crate) mod tests {
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::default()),
             look_up: Box::new(|_| {}),
+            check_login: Box::new(|_| {}),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
         };

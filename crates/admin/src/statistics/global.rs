@@ -111,6 +111,7 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
         "shared_",
         "unshared_",
         "diagnostics_",
+        "login_checks_",
         "mirror",
         "redirects_",
         "stored_code_",

@@ -163,6 +163,7 @@ rows! {
             "additional_password",
             "backend_username",
             "password_from",
+            "pam_service",
             "authentication_plugin",
             "name_pattern",
             "redirect",

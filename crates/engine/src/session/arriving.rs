@@ -5,11 +5,13 @@
 //! - `presented`: whose connection it is, where a proxy in front tells;
 //! - `secured`: TLS in front of the login;
 //! - `passwords`: whether a password is right, and when that is looked at;
+//! - `checked`: what PAM or LDAP says of a password, which comes later;
 //! - `signatures`: whether a signature proves a password;
 //! - `admission`: the end of a login, for better or worse;
 //! - `schema`: what a server is asked at a login.
 
 pub(crate) mod admission;
+pub(crate) mod checked;
 pub(crate) mod login;
 pub(crate) mod newcomers;
 pub(crate) mod passwords;

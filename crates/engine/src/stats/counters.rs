@@ -112,6 +112,16 @@ counters! {
     pub denied_without_tls: u64,
     /// Logins that had to wait because of wrong passwords before.
     pub logins_held_up: u64,
+    /// Passwords that PAM or LDAP found right.
+    pub login_checks_right: u64,
+    /// Passwords that PAM or LDAP found wrong, and accounts that it lets nobody in with.
+    pub login_checks_wrong: u64,
+    /// Logins refused: PAM or LDAP could not say whether the password is right.
+    pub login_checks_failed: u64,
+    /// Logins refused: PAM or LDAP did not say so in time.
+    pub login_checks_timed_out: u64,
+    /// Logins refused: too many waited for PAM or LDAP.
+    pub login_checks_full: u64,
     /// Logins refused: the process is full.
     pub denied_max_connections: u64,
     /// Clients that had not logged in and gave way to others, as the process was full.

@@ -60,7 +60,7 @@ pub(super) fn additional_password(
         _ if plugin.is_some_and(Plugin::signs) => {
             Err(format!("{NAME} is not proved by signatures: take another authentication_plugin"))
         }
-        Credential::Unread | Credential::AtServers => {
+        Credential::Unread | Credential::AtServers | Credential::Checked(_) => {
             Err(format!("{NAME} is of no use beside password_from"))
         }
         Credential::Empty => Err(format!("{NAME} is of no use beside an empty password")),

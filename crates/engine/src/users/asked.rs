@@ -69,8 +69,9 @@ impl Credential {
         let Some(plugin) = plugin else { return Ok(self) };
         let name = plugin.name();
         let what = match (&self, plugin) {
-            (_, Plugin::CachingSha2 | Plugin::Sha256Password)
-            | (Self::Empty | Self::Clear { .. } | Self::Unread | Self::AtServers, _)
+            (_, Plugin::CachingSha2 | Plugin::Sha256Password | Plugin::ClearPassword)
+            | (Self::Empty | Self::Clear { .. } | Self::Unread, _)
+            | (Self::AtServers | Self::Checked(_), _)
             | (Self::Native(_), Plugin::NativePassword)
             | (Self::Ed25519(_), Plugin::Ed25519)
             | (Self::Parsec(_), Plugin::Parsec) => return Ok(self),
@@ -124,17 +125,21 @@ pub(super) fn plugin(text: &str) -> Result<Option<Plugin>, String> {
     found.map(Some).ok_or_else(|| format!("{NAME} is none of {}", names()))
 }
 
-const PLUGINS: [Plugin; 5] = [
+const PLUGINS: [Plugin; 6] = [
     Plugin::NativePassword,
     Plugin::CachingSha2,
     Plugin::Sha256Password,
+    Plugin::ClearPassword,
     Plugin::Ed25519,
     Plugin::Parsec,
 ];
 
 /// Whether clients show the password itself, where that is needed.
 pub(super) fn shows_password(plugin: Option<Plugin>) -> bool {
-    matches!(plugin, None | Some(Plugin::CachingSha2 | Plugin::Sha256Password))
+    match plugin {
+        None | Some(Plugin::CachingSha2 | Plugin::Sha256Password | Plugin::ClearPassword) => true,
+        Some(_) => false,
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use wire::auth::Plugin;
 
-use super::{Demands, NamePattern, asked};
+use super::{Demands, NamePattern, asked, checked};
 use crate::json;
+use crate::login_checks::CheckedBy;
 
 pub(super) const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
 
@@ -17,7 +18,12 @@ pub(super) const LOGIN_SHOWS: &str =
     "password_from \"login\" needs a password to show to servers: no spiffe_id stands for it";
 
 const LOGIN_PLUGINS: &str = "password_from \"login\" needs clients that show the password: as \
-    authentication_plugin, name caching_sha2_password, sha256_password or none";
+    authentication_plugin, name caching_sha2_password, sha256_password, mysql_clear_password or \
+    none";
+
+const CHECK_PLUGINS: &str = "password_from \"pam\" and \"ldap\" need clients that show the \
+    password: as authentication_plugin, name caching_sha2_password, sha256_password, \
+    mysql_clear_password or none";
 
 /// What `attributes` say of an account.
 #[derive(Default)]
@@ -55,11 +61,14 @@ impl AccountAttributes {
     /// Why some of them cannot be had together, of an account that relays or not.
     pub(super) fn misfits(&self, relays: bool) -> impl Iterator<Item = &'static str> + use<> {
         let is_proved = self.password_from == Some(PasswordFrom::Login);
+        let is_checked = matches!(self.password_from, Some(PasswordFrom::Check(_)));
+        let is_shown = asked::shows_password(self.plugin);
         let rules = [
             (self.redirect && !relays, REDIRECT_NEEDS),
             (is_proved && relays, LOGIN_NEEDS),
             (is_proved && self.demands.replace_password(), LOGIN_SHOWS),
-            (is_proved && !asked::shows_password(self.plugin), LOGIN_PLUGINS),
+            (is_proved && !is_shown, LOGIN_PLUGINS),
+            (is_checked && !is_shown, CHECK_PLUGINS),
         ];
         rules.into_iter().filter_map(|(is_broken, reason)| is_broken.then_some(reason))
     }
@@ -74,12 +83,14 @@ fn name_at_servers(text: &str) -> Result<Option<Arc<str>>, String> {
 }
 
 /// Where a password is that is not in its account's row.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum PasswordFrom {
     /// Servers have a hash, which is read.
     Servers,
     /// Servers are logged in to with what a client shows.
     Login,
+    /// Others than servers are asked whether what a client shows is right.
+    Check(CheckedBy),
 }
 
 fn password_from(text: &str) -> Result<Option<PasswordFrom>, String> {
@@ -89,11 +100,17 @@ fn password_from(text: &str) -> Result<Option<PasswordFrom>, String> {
     if let Some(strange) = json::names(text)?.into_iter().find(strange) {
         return Err(format!("{strange} is unknown; there is {NAME}"));
     }
-    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
-    match said.as_str() {
+    let service = checked::pam_service(text)?;
+    let said = json::member(text, NAME)?;
+    let said = said.as_ref().map(|said| said.as_str().unwrap_or_default());
+    match said {
+        Some("pam") => Ok(Some(PasswordFrom::Check(CheckedBy::Pam(service)))),
+        _ if service.is_some() => Err("pam_service needs password_from \"pam\"".to_owned()),
+        None => Ok(None),
         Some("servers") => Ok(Some(PasswordFrom::Servers)),
         Some("login") => Ok(Some(PasswordFrom::Login)),
-        _ => Err(format!("{NAME} is not \"servers\" or \"login\"")),
+        Some("ldap") => Ok(Some(PasswordFrom::Check(CheckedBy::Ldap))),
+        Some(_) => Err(format!("{NAME} is not \"servers\", \"login\", \"pam\" or \"ldap\"")),
     }
 }
 

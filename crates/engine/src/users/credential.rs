@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use wire::auth::{Plugin, ed25519, native, parsec, sha2};
 
+use crate::login_checks::CheckedBy;
+
 /// What is stored of a password.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credential {
@@ -30,6 +32,8 @@ pub enum Credential {
     Unread,
     /// Servers have it: a login to one of them proves it each time.
     AtServers,
+    /// Others than servers have it, and are asked each time.
+    Checked(CheckedBy),
 }
 
 /// What was read on servers of the passwords of accounts, by name: the primary and the additional
@@ -62,7 +66,7 @@ impl Credential {
             // of a name that is not there nobody knows more
             Self::Native(_) | Self::Unread => Form::Native,
             // whose clients show the password itself
-            Self::CachingSha2(_) | Self::AtServers => Form::CachingSha2,
+            Self::CachingSha2(_) | Self::AtServers | Self::Checked(_) => Form::CachingSha2,
             Self::Ed25519(_) => Form::Ed25519,
             Self::Parsec(stored) => Form::Parsec(stored.factor()),
         }
@@ -137,6 +141,11 @@ impl Credential {
             }
         };
         read.ok_or_else(|| format!("what {plugin} has of it is no hash"))
+    }
+
+    /// Whether clients' passwords are shown to others: servers, PAM or LDAP.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        matches!(self, Self::AtServers | Self::Checked(_))
     }
 
     /// Whether there is a password at all.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 use regex_syntax::hir::{Hir, Look};
 
-use super::{Account, Credential, Users};
+use super::{Account, Users};
 use crate::json;
 
 /// A pattern for whole names.
@@ -30,7 +30,7 @@ const NAME_BYTES_MAX: usize = 80;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// What an account with a pattern may not have, and why.
-const NEEDS_LOGIN: &str = "name_pattern needs password_from \"login\"";
+const NEEDS_LOGIN: &str = "name_pattern needs password_from \"login\", \"pam\" or \"ldap\"";
 const NEEDS_CLIENTS: &str = "name_pattern needs frontend = 1: it is for names of clients";
 
 impl NamePattern {
@@ -80,10 +80,8 @@ impl Account {
     /// What a row with a pattern lacks for that.
     pub(super) fn lack_for_pattern(&self) -> Option<&'static str> {
         self.names.as_ref()?;
-        let lacks = [
-            (self.credential != Credential::AtServers, NEEDS_LOGIN),
-            (!self.frontend, NEEDS_CLIENTS),
-        ];
+        let lacks =
+            [(!self.credential.is_passed_on(), NEEDS_LOGIN), (!self.frontend, NEEDS_CLIENTS)];
         lacks.into_iter().find(|(is_lacking, _)| *is_lacking).map(|(_, why)| why)
     }
 

@@ -240,8 +240,8 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     let told = |row| Users::compile(&[row]).err().expect("refused")[0].to_string();
     let both = "mysql_users row 1 column password: password_from says where it is: leave it empty";
     assert_eq!(told(row(b"x", left)), both);
-    let other =
-        "mysql_users row 1 column attributes: password_from is not \"servers\" or \"login\"";
+    let other = "mysql_users row 1 column attributes: password_from is not \"servers\", \
+        \"login\", \"pam\" or \"ldap\"";
     assert_eq!(told(row(b"", r#"{"password_from": "nowhere"}"#)), other);
     // ignored, it would leave an account without a password
     let strange =

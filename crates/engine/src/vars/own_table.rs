@@ -94,6 +94,89 @@ pub(super) const ROWS: &[Variable] = &[
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
     mysql(
+        "login_check_threads",
+        int(1, 256),
+        "8",
+        "Passwords that PAM and LDAP are asked about at a time.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "login_check_queue_max",
+        int(1, 65_535),
+        "256",
+        "Logins that may wait for PAM and LDAP, those included that they are asked about.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "login_check_timeout",
+        int(10, 600_000),
+        "5000",
+        "Time that a login waits for PAM or LDAP.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
+        "pam_service",
+        Kind::Text,
+        "tidegate",
+        "Service of PAM, a file of /etc/pam.d, of accounts that name none.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_url",
+        Kind::Text,
+        "",
+        "LDAP servers that say whether passwords are right, ldaps://host:port or ldap://host:port, \
+         separated by blanks: each is asked if those in front of it are not reached.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_starttls",
+        Kind::Bool,
+        "true",
+        "Whether connections to ldap:// go over to TLS; only servers on loopback may do without.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_ca",
+        Kind::Text,
+        "",
+        "File of authorities that vouch for LDAP servers; empty for those of the system.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_user_dn",
+        Kind::Text,
+        "",
+        "Distinguished name of a user's entry, with {user} for the name: \
+         uid={user},ou=people,dc=example,dc=org.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_search_base",
+        Kind::Text,
+        "",
+        "Entry below which a user's entry is searched instead.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_search_filter",
+        Kind::Text,
+        "(uid={user})",
+        "Filter of that search, with {user} for the name.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "ldap_search_dn",
+        Kind::Text,
+        "",
+        "Distinguished name of the account that searches; empty for an anonymous search.",
+    )
+    .acts(Effect::AtOnce),
+    mysql("ldap_search_secret", Kind::Text, "", "What that account logs in with.")
+        .secret()
+        .acts(Effect::AtOnce),
+    mysql(
         "monitor_accounts_interval",
         int(100, 604_800_000),
         "10000",

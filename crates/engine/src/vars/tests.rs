@@ -22,6 +22,18 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
+    ("mysql-login_check_threads", "ours: nothing checks passwords by PAM or LDAP there"),
+    ("mysql-login_check_queue_max", "ours: see login_check_threads"),
+    ("mysql-login_check_timeout", "ours: see login_check_threads"),
+    ("mysql-pam_service", "ours: see login_check_threads"),
+    ("mysql-ldap_url", "ours: see login_check_threads"),
+    ("mysql-ldap_starttls", "ours: see login_check_threads"),
+    ("mysql-ldap_ca", "ours: see login_check_threads"),
+    ("mysql-ldap_user_dn", "ours: see login_check_threads"),
+    ("mysql-ldap_search_base", "ours: see login_check_threads"),
+    ("mysql-ldap_search_filter", "ours: see login_check_threads"),
+    ("mysql-ldap_search_dn", "ours: see login_check_threads"),
+    ("mysql-ldap_search_secret", "ours: see login_check_threads"),
     ("mysql-interfaces_tls", "ours: no listener demands TLS there"),
     ("mysql-require_secure_transport", "ours, named as in MySQL's servers"),
     ("mysql-failed_connection_delay", "ours: wrong passwords take time"),

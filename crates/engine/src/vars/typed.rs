@@ -103,6 +103,30 @@ vars! {
     failed_connections_threshold: u32 = "mysql-failed_connections_threshold",
     /// Time in which one more is looked at.
     failed_connection_delay_ms: u64 = "mysql-failed_connection_delay",
+    /// Checks of passwords by PAM and LDAP that are under way at a time.
+    login_check_threads: u32 = "mysql-login_check_threads",
+    /// Logins that wait for such checks, those under way included.
+    login_check_queue_max: u32 = "mysql-login_check_queue_max",
+    /// Time that a login waits for one.
+    login_check_timeout_ms: u64 = "mysql-login_check_timeout",
+    /// The service of PAM for accounts that name none.
+    pam_service: String = "mysql-pam_service",
+    /// LDAP servers, separated by blanks.
+    ldap_url: String = "mysql-ldap_url",
+    /// Whether connections to `ldap://` go over to TLS.
+    ldap_starttls: bool = "mysql-ldap_starttls",
+    /// The file of authorities that vouch for LDAP servers.
+    ldap_ca: String = "mysql-ldap_ca",
+    /// The distinguished name of a user's entry, with `{user}` for the name.
+    ldap_user_dn: String = "mysql-ldap_user_dn",
+    /// The entry below which a user's entry is searched.
+    ldap_search_base: String = "mysql-ldap_search_base",
+    /// The filter of that search, with `{user}` for the name.
+    ldap_search_filter: String = "mysql-ldap_search_filter",
+    /// The account that searches; empty for an anonymous search.
+    ldap_search_dn: String = "mysql-ldap_search_dn",
+    /// What it logs in with.
+    ldap_search_secret: String = "mysql-ldap_search_secret",
     /// Time a client may be idle; 0 for ever.
     wait_timeout_ms: u64 = "mysql-wait_timeout",
     /// Time one attempt to connect to a server may take, handshake included.

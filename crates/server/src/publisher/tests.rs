@@ -17,6 +17,7 @@ fn busy(snapshot: &Arc<Snapshot>) -> Loop<EpollDriver, Worker> {
         shared: Arc::<Shared>::default(),
         addresses: Arc::default(),
         look_up: Box::new(|_| {}),
+        check_login: Box::new(|_| {}),
         random: Box::new(|| [1; 20]),
         log: Box::new(|_| {}),
     };

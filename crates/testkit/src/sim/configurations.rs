@@ -5,9 +5,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use engine::login_checks::CheckFeatures;
 use engine::rows::RuleRow;
 use engine::rules::{RuleOptions, RuleSet};
 use engine::snapshot::{Draft, Snapshot};
+use engine::users::Users;
 use engine::vars::Vars;
 
 /// The values of variables by their names.
@@ -30,6 +32,8 @@ pub(super) struct Configurations {
 impl Default for Configurations {
     fn default() -> Self {
         let bare = Snapshot::compile(&Draft::default()).unwrap_or_else(|f| panic!("{f:?}"));
+        let users = Arc::new(Users::with_features(CheckFeatures::ALL));
+        let bare = Snapshot { users, ..bare };
         Self { bare, rules: RefCell::default(), vars: RefCell::default() }
     }
 }

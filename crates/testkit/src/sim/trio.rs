@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use engine::lane::Lease;
+use engine::login_checks::LoginCheck;
 use engine::proxy::Proxy;
 use engine::report::LogEvent;
 use engine::snapshot::Snapshot;
@@ -15,7 +16,7 @@ use engine::topology::Gauge;
 use engine::users::Backends;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use keeper::{Keeper, Wanted};
-use worker::{Mail, Outside, ServerAddresses, Shared, Worker};
+use worker::{CheckLogin, Mail, Outside, ServerAddresses, Shared, Worker};
 
 use super::changes::draft;
 use super::configurations::Configurations;
@@ -77,6 +78,10 @@ pub struct Stage {
     pub log: Arc<Mutex<Vec<LogEvent>>>,
     /// Where clients connect to.
     pub client_addr: Addr,
+    /// The same for clients of the proxy's own machine.
+    pub local_addr: Addr,
+    /// Passwords that somebody else is to check.
+    pub login_checks: Arc<Mutex<Vec<Arc<LoginCheck>>>>,
     pub(crate) shared: Arc<Shared>,
     pub(super) server_addrs: Vec<Addr>,
     /// How many panics were planted.
@@ -102,28 +107,26 @@ impl Stage {
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::<Shared>::default();
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
+        let local_addr = Addr::Unix("/run/proxy.sock".into());
+        let login_checks = Arc::<Mutex<Vec<_>>>::default();
         let addresses = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let addresses = Arc::new(ServerAddresses::new(addresses));
         let strikes = Arc::new(AtomicU64::new(0));
         let workers = (0..weather.workers).map(|_| {
-            let outside = outside(&shared, &addresses, &log, dice.split());
+            let mut outside = outside(&shared, &addresses, &log, dice.split());
+            outside.check_login = keeping(&login_checks);
             let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
+            worker.add_door(&local_addr);
             let often = Arc::new(AtomicU64::new(weather.panics_per_million));
             if weather.panics_per_million > 0 {
-                let (dice, often) = (Mutex::new(dice.split()), often.clone());
-                let strikes = strikes.clone();
-                worker.plant_panics(Arc::new(move || {
-                    let mut dice = dice.lock().expect("nobody panics with the dice in hand");
-                    let struck = dice.below(1_000_000) < often.load(Ordering::Relaxed);
-                    strikes.fetch_add(u64::from(struck), Ordering::Relaxed);
-                    struck
-                }));
+                plant_panics(&mut worker, dice.split(), often.clone(), strikes.clone());
             }
             let crooked = Crooked::new(worker, bug, dice.split(), board.clone(), often);
             let mut worker = Loop::new(net.driver(), crooked, Options::default());
             worker.add_listener(net.listen(&client_addr));
+            worker.add_listener(net.listen(&local_addr));
             worker
         });
         let mut workers: Vec<_> = workers.collect();
@@ -144,6 +147,8 @@ impl Stage {
             known: Vec::new(),
             log,
             client_addr,
+            local_addr,
+            login_checks,
             shared,
             server_addrs,
             strikes,
@@ -439,6 +444,23 @@ fn servers(
     (servers, addrs)
 }
 
+/// Has calls of the proxy panic so often, of a million.
+fn plant_panics(worker: &mut Worker, dice: Dice, often: Arc<AtomicU64>, strikes: Arc<AtomicU64>) {
+    let dice = Mutex::new(dice);
+    worker.plant_panics(Arc::new(move || {
+        let mut dice = dice.lock().expect("nobody panics with the dice in hand");
+        let struck = dice.below(1_000_000) < often.load(Ordering::Relaxed);
+        strikes.fetch_add(u64::from(struck), Ordering::Relaxed);
+        struck
+    }));
+}
+
+/// Keeps the passwords that somebody else is to check, for a test to say what comes of them.
+fn keeping(checks: &Arc<Mutex<Vec<Arc<LoginCheck>>>>) -> CheckLogin {
+    let checks = checks.clone();
+    Box::new(move |check| checks.lock().expect("nobody panics with them in hand").push(check))
+}
+
 fn outside(
     shared: &Arc<Shared>,
     addresses: &Arc<ServerAddresses>,
@@ -451,6 +473,7 @@ fn outside(
         shared: shared.clone(),
         addresses: addresses.clone(),
         look_up: Box::new(|_| {}),
+        check_login: Box::new(|_| {}),
         random: Box::new(move || dice.bytes20()),
         log: Box::new(move |event| {
             if let Ok(mut log) = log.lock() {

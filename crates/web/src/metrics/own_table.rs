@@ -51,6 +51,18 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     }),
     counter(
+        "tidegate_login_checks_total",
+        "Logins by what came of asking PAM or LDAP about their passwords.",
+        |v, s| {
+            let counters = &v.collected.counters;
+            s.add(&[("outcome", &"right")], counters.login_checks_right);
+            s.add(&[("outcome", &"wrong")], counters.login_checks_wrong);
+            s.add(&[("outcome", &"failed")], counters.login_checks_failed);
+            s.add(&[("outcome", &"timed_out")], counters.login_checks_timed_out);
+            s.add(&[("outcome", &"full")], counters.login_checks_full);
+        },
+    ),
+    counter(
         "tidegate_logins_held_up_total",
         "Logins that had to wait because of wrong passwords before.",
         |v, s| s.one(v.collected.counters.logins_held_up),

@@ -21,7 +21,7 @@ use crate::report::LogEvent;
 use crate::session::arriving::passwords::Shown;
 use crate::session::placing::elsewhere;
 use crate::session::{LastResults, Phase};
-use crate::users::{Account, Credential, PasswordRank};
+use crate::users::{Account, PasswordRank};
 
 /// What is being waited for in the middle of an authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,10 +68,9 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Servers are shown the password.
-    fn is_for_servers(&self) -> bool {
-        let credential = self.account.as_ref().map(|account| &account.credential);
-        credential == Some(&Credential::AtServers)
+    /// Servers, PAM or LDAP are shown the password.
+    fn is_passed_on(&self) -> bool {
+        self.account.as_ref().is_some_and(|account| account.credential.is_passed_on())
     }
 }
 
@@ -314,7 +313,7 @@ impl Proxy {
                 self.judge_first(id, login, Shown::Password(clear.into()));
             }
             // only here, so that a name is not told from others by what is asked before
-            Expect::Encrypted if login.is_for_servers() => {
+            Expect::Encrypted if login.is_passed_on() => {
                 self.report_insecure(id, &login, "SSL is required");
                 self.deny(id, &login);
             }

@@ -107,6 +107,7 @@ impl Proxy {
         let seq = match self.sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Login(login)) => login.seq,
             Some(Phase::Unjudged(unjudged)) => unjudged.seq(),
+            Some(Phase::Checking(checking)) => checking.seq(),
             Some(Phase::Greeting { .. } | Phase::Presented { .. } | Phase::Securing { .. })
             | None => 1,
             // a server is asked about its password

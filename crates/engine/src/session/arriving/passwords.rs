@@ -76,6 +76,8 @@ enum Worth {
     Unknown,
     /// A server is to say.
     OfServers,
+    /// PAM or LDAP is to say.
+    OfOthers,
 }
 
 impl Proxy {
@@ -120,9 +122,15 @@ impl Proxy {
     }
 
     fn switch(&mut self, id: SessionId, mut login: Box<Login>, plugin: Plugin) {
+        let is_secure = self.sessions.get(id).is_some_and(|session| session.client.secure);
+        // whoever is asked says it, whoever listens
+        if plugin == Plugin::ClearPassword && !is_secure {
+            self.report_insecure(id, &login, "SSL is required");
+            return self.deny(id, &login);
+        }
         login.plugin = plugin;
         login.expect = match plugin {
-            Plugin::Sha256Password => Expect::Password,
+            Plugin::Sha256Password | Plugin::ClearPassword => Expect::Password,
             Plugin::Parsec => Expect::BeforeSalt,
             _ => Expect::Response,
         };
@@ -249,6 +257,7 @@ impl Proxy {
             Worth::Wrong => self.deny(id, &login),
             Worth::Unknown => self.ask_for_password(id, login),
             Worth::OfServers => self.ask_servers(id, login, &clear.unwrap_or_default()),
+            Worth::OfOthers => self.ask_others(id, login, &clear.unwrap_or_default()),
         }
     }
 
@@ -298,7 +307,7 @@ impl Proxy {
 /// Whether what a client of a plugin shows is the first thing that is judged of it, and costs more
 /// than a digest.
 fn takes_both_places(plugin: Plugin) -> bool {
-    matches!(plugin, Plugin::Sha256Password | Plugin::Parsec)
+    matches!(plugin, Plugin::Sha256Password | Plugin::ClearPassword | Plugin::Parsec)
 }
 
 /// What a response is worth. Whoever names an account that is not there is told what the wrong
@@ -354,8 +363,12 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8], users: &Users) -> Wor
     }
     let mut looked_at = 0;
     if let Some(account) = &login.account {
-        if account.credential == Credential::AtServers && !clear.is_empty() {
-            return Worth::OfServers;
+        match account.credential {
+            // to many LDAP servers, a bind without a password is none, and right
+            _ if clear.is_empty() => {}
+            Credential::AtServers => return Worth::OfServers,
+            Credential::Checked(_) => return Worth::OfOthers,
+            _ => {}
         }
         for (rank, stored) in account.passwords() {
             looked_at += usize::from(matches!(stored, Credential::CachingSha2(_)));
@@ -388,7 +401,7 @@ fn is_password(clear: &[u8], stored: &Credential) -> bool {
         Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
         Credential::Ed25519(public) => ed25519::public_key(clear) == *public,
         Credential::Parsec(stored) => stored.is_of(clear),
-        Credential::Unread | Credential::AtServers => false,
+        Credential::Unread | Credential::AtServers | Credential::Checked(_) => false,
     }
 }
 

@@ -62,6 +62,7 @@ impl Proxy {
                     }
                 }
                 Phase::Unjudged(_)
+                | Phase::Checking(_)
                 | Phase::Clearing(_)
                 | Phase::Delayed(_)
                 | Phase::Waiting(_)

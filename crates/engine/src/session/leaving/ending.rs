@@ -310,6 +310,7 @@ impl Proxy {
             | Phase::Securing { .. }
             | Phase::Login(_)
             | Phase::Unjudged(_)
+            | Phase::Checking(_)
             | Phase::Clearing(Some(_)) => true,
             _ => false,
         };

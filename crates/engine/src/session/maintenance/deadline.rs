@@ -109,6 +109,7 @@ impl Proxy {
                 self.check_login_time(id);
             }
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
+            Phase::Checking(_) => self.end_check_in_time(id),
             Phase::Clearing(_) => self.go_on_cleared(id),
             Phase::Waiting(_) => self.look_again(id),
             Phase::Delayed(_) => self.check_delay(id),

@@ -224,7 +224,8 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
         | Phase::Presented { .. }
         | Phase::Securing { .. }
         | Phase::Login(_)
-        | Phase::Unjudged(_) => "Connecting client",
+        | Phase::Unjudged(_)
+        | Phase::Checking(_) => "Connecting client",
         Phase::Clearing(_) => "Resetting connection",
         Phase::Delayed(_) => "Delay",
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",

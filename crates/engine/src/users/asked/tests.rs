@@ -62,9 +62,11 @@ fn a_plugin_takes_what_it_can_prove_and_faults_say_what_to_do() {
         ("caching_sha2_password", &sha2(), Ok(Form::CachingSha2)),
         ("sha256_password", NATIVE, Ok(Form::Native)),
         ("sha256_password", &sha2(), Ok(Form::CachingSha2)),
-        // clients of these two show the password, so that it is one
+        // clients of these show the password, so that it is one
         ("caching_sha2_password", ED25519, Ok(Form::Clear)),
         ("sha256_password", PARSEC, Ok(Form::Clear)),
+        ("mysql_clear_password", ED25519, Ok(Form::Clear)),
+        ("mysql_clear_password", &sha2(), Ok(Form::CachingSha2)),
         (ed25519, ED25519, Ok(Form::Ed25519)),
         (ed25519, NATIVE, not(ed25519, of_native)),
         (ed25519, &sha2(), not(ed25519, of_sha2)),
@@ -87,11 +89,12 @@ fn a_plugin_takes_what_it_can_prove_and_faults_say_what_to_do() {
 
 #[test]
 fn a_name_that_is_no_plugin_is_refused_with_those_that_are() {
-    for name in ["\"ed25519\"", "\"\"", "1", "\"mysql_clear_password\""] {
+    for name in ["\"ed25519\"", "\"\"", "1", "\"dialog\""] {
         let attributes = format!(r#"{{"authentication_plugin": {name}}}"#);
         let told = compile(&[row("a", "x", &attributes)]).err().expect("refused");
         let expected = "mysql_users row 1 column attributes: authentication_plugin is none of \
-            mysql_native_password, caching_sha2_password, sha256_password, client_ed25519, parsec";
+            mysql_native_password, caching_sha2_password, sha256_password, mysql_clear_password, \
+            client_ed25519, parsec";
         assert_eq!(told, expected, "{name}");
     }
 }
