@@ -22,6 +22,7 @@ mod init;
 mod lint;
 mod listeners;
 mod listening;
+mod login_checks;
 mod logs;
 mod metrics_source;
 mod monitoring;

@@ -65,6 +65,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         caps: caps_of(&said),
         collation_after_reset,
         collations: said.first().map_or(KnownCollations::ANY, |first| first.collations),
+        login_checks: Default::default(),
         guesses: Guesses::new(*key.secret()),
         cache: Offer::cache_by(key.secret()),
         status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),

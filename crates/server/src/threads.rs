@@ -3,10 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use aws_lc_rs::rand;
@@ -24,13 +24,17 @@ use crate::collector::Collector;
 use crate::config::Loaded;
 use crate::listeners::Listeners;
 use crate::listening::Listening;
+use crate::login_checks::{AskedCheck, CheckNews};
 use crate::metrics_source::{self, MetricsSource};
 use crate::monitoring::{self, Checks, Heard};
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
 use crate::switching::Switching;
-use crate::{clock, listening, logs, name_lookup, passwords, publisher, reload, server_greetings};
+use crate::{
+    clock, listening, login_checks, logs, name_lookup, passwords, publisher, reload,
+    server_greetings,
+};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -96,6 +100,8 @@ struct Plan {
     doubts: Sender<Heard>,
     /// Takes names that servers send connections to, for their addresses.
     names: SyncSender<Arc<str>>,
+    /// Takes passwords that PAM or LDAP checks.
+    checks: Sender<CheckNews>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
@@ -115,11 +121,13 @@ pub(crate) fn start(
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let (doubts, heard) = channel();
     let (names, asked) = sync_channel(NAMES_MAX);
+    let (passwords, to_check) = channel();
     let certificates = Certificates::new(datadir.map(Path::to_path_buf), &snapshot);
     let plan = Plan {
         acceptor: certificates.current(),
         connectors: certificates.connectors(),
         names,
+        checks: passwords.clone(),
         doubts: doubts.clone(),
         shared: Arc::<Shared>::default(),
         addresses: Arc::new(ServerAddresses::default().with(addresses)),
@@ -136,8 +144,7 @@ pub(crate) fn start(
     let publisher = Arc::new(Publisher::new(mailboxes.clone(), decided, plan.addresses, outside));
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
-    name_lookup::follow(publisher.clone(), asked).context("cannot start the thread of names")?;
-    passwords::follow(publisher.clone()).context("cannot start the thread of passwords")?;
+    follow(&publisher, asked, (mailboxes.clone(), passwords, to_check))?;
     let headers = publisher.header_counts().clone();
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone(), headers)));
     let reporter = Reporter::new(collector.clone(), stats_file);
@@ -150,10 +157,9 @@ pub(crate) fn start(
     let switching = Switching::new(publisher.clone(), collector.clone(), web.launcher());
     switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
-    let (shared, offer) = (plan.shared, plan.offer);
     Ok(Running {
-        shared,
-        offer,
+        shared: plan.shared,
+        offer: plan.offer,
         listeners: addresses,
         listening,
         mailboxes,
@@ -168,6 +174,18 @@ pub(crate) fn start(
         interface: None,
         origin,
     })
+}
+
+/// Starts the threads that look names up, read passwords on servers, and have passwords checked.
+fn follow(
+    publisher: &Arc<Publisher>,
+    names: Receiver<Arc<str>>,
+    (workers, checks, to_check): (Vec<Mailbox<Mail>>, Sender<CheckNews>, Receiver<CheckNews>),
+) -> anyhow::Result<()> {
+    name_lookup::follow(publisher.clone(), names).context("cannot start the thread of names")?;
+    passwords::follow(publisher.clone()).context("cannot start the thread of passwords")?;
+    login_checks::follow(workers, checks, to_check)
+        .context("cannot start the thread that has passwords checked")
 }
 
 /// A configuration with its servers where they stand before anything is known of them. Hostgroups
@@ -245,10 +263,15 @@ fn make(
     let seed = u64::from_le_bytes(seed);
     let mut proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
     proxy.time_with(clock::ns);
-    let (doubts, names) = (plan.doubts.clone(), plan.names.clone());
+    let (doubts, names, checks) = (plan.doubts.clone(), plan.names.clone(), plan.checks.clone());
     let outside = Outside {
         // whoever wants to know asks again
         look_up: Box::new(move |name| drop(names.try_send(name.clone()))),
+        check_login: Box::new(move |check| {
+            let asked = AskedCheck { worker: number, check, since: Instant::now() };
+            // nobody checks any when the process ends
+            drop(checks.send(CheckNews::Asked(asked)));
+        }),
         shared: plan.shared.clone(),
         addresses: plan.addresses.clone(),
         connectors: plan.connectors.clone(),

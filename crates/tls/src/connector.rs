@@ -107,6 +107,14 @@ impl Connector {
         Ok((seen, StreamOwned::new(connection, stream)))
     }
 
+    /// What `rustls` makes connections from, for sockets that have no codec. It proves nobody by a
+    /// password, and resumes no session.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        let mut config = self.config.clone();
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
+    }
+
     /// What is shown, and which authorities are trusted that were configured.
     pub fn certificates(&self) -> &[Certificate] {
         &self.certificates

@@ -7,7 +7,8 @@
 //! ([`eventually`]). It does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
-//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary.
+//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary,
+//! `TIDEGATE_FEATURES_BIN` one with all features.
 #![forbid(unsafe_code)]
 
 mod asker;
@@ -41,7 +42,7 @@ pub use load::Load;
 pub use management::management;
 pub use pki::Pki;
 pub use program::{Finished, Program};
-pub use proxy::{Proxy, binary, cpu_ns, greeting_of, target_dir};
+pub use proxy::{Proxy, binary, binary_with, cpu_ns, greeting_of, target_dir};
 pub use raw::{Raw, response};
 pub use scripted::{Login, Said, scripted, scripted_login};
 pub use shared::Shared;

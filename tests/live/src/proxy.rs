@@ -34,13 +34,22 @@ impl Proxy {
 
     /// The same with more words on its command line.
     pub fn start_with(words: &[OsString], config: impl FnOnce(String) -> String) -> Result<Self> {
+        Self::start_as(&[binary()?.into()], words, config)
+    }
+
+    /// The same of another binary, behind the words that start it.
+    pub fn start_as(
+        program: &[OsString],
+        words: &[OsString],
+        config: impl FnOnce(String) -> String,
+    ) -> Result<Self> {
         let dir = RunDir::create()?;
         let port = lab::free_port()?;
         let file = dir.path().join("tidegate.toml");
         let admin_port = lab::free_port()?;
         fs::write(&file, configuration(dir.path(), port, admin_port, config))?;
-        let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
-        command.push(file.into());
+        let mut command = program.to_vec();
+        command.extend(["run".into(), "--config".into(), file.into()]);
         command.extend_from_slice(words);
         let process = Process::launch(&command, &dir.path().join("log"))?;
         let socket = dir.path().join("sock");
@@ -259,6 +268,24 @@ pub fn binary() -> Result<PathBuf> {
         .status()?;
     ensure!(status.success(), "the binary cannot be built: {status}");
     Ok(target_dir()?.join("fastbuild/tidegate"))
+}
+
+/// A binary with these features of the program, which no other test wants: the one that
+/// `TIDEGATE_FEATURES_BIN` names, or a fresh build beside the others, which takes minutes.
+pub fn binary_with(features: &str) -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("TIDEGATE_FEATURES_BIN").filter(|it| !it.is_empty()) {
+        return Ok(named.into());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let folder = target_dir()?.join("with-features");
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--profile", "fastbuild", "-p", "tidegate"])
+        .args(["--features", features, "--target-dir"])
+        .arg(&folder)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .status()?;
+    ensure!(status.success(), "the binary cannot be built: {status}");
+    Ok(folder.join("fastbuild/tidegate"))
 }
 
 /// The target directory that this very test was built in.

@@ -128,6 +128,8 @@ pub(super) const CRATES: &[LayerRow] = &[
             "serde_json",
             "signal-hook",
             "aws-lc-rs",
+            "nonstick",
+            "ldap3",
         ],
         &["testkit"],
     ),

@@ -29,13 +29,14 @@ const NOT_OURS: [(&str, &str); 12] = [
 ];
 
 /// Identifiers that hold such a word and are right all the same, each with its reason.
-const RIGHT: [(&str, &str); 9] = [
+const RIGHT: [(&str, &str); 10] = [
     ("frontend", "a column of mysql_users"),
     ("fingerprint", "the digest of an X.509 certificate"),
     ("peer_certificates", "the name rustls gave this"),
     ("peer_has_closed", "the name rustls gave this"),
     ("PeerIncompatible", "the name rustls gave this"),
     ("PeerFault", "the other side of a protocol, whichever it is"),
+    ("set_remote_host", "the name nonstick gave this"),
     ("acquire_owned", "the name tokio gave this"),
     ("try_acquire_owned", "the name tokio gave this"),
     ("get_mut", "the name the standard library gave this"),
