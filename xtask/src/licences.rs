@@ -14,8 +14,9 @@ use crate::step::{cargo, installed, step};
 use crate::tree;
 
 pub(crate) fn check() -> Result<GateOutcome> {
-    let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform"];
+    let arguments = ["metadata", "--format-version", "1", "--locked", "--all-features"];
     let mut command = cargo(&arguments);
+    command.arg("--filter-platform");
     command.arg("x86_64-unknown-linux-gnu");
     let output = command.output().context("cargo metadata")?;
     if !output.status.success() {
