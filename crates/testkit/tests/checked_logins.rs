@@ -420,7 +420,10 @@ fn wrong_passwords_are_bounded_and_what_nobody_judged_is_none() {
 fn a_change_of_user_is_checked_as_a_login_is() {
     let mut hall = hall();
     for (outcome, is_in) in [(CheckOutcome::Right, true), (CheckOutcome::Wrong, false)] {
-        let sock = judged(&mut hall, "app_1", CheckOutcome::Right).expect("let in");
+        let sock = Client::show(&mut hall, "app_1", "pear").sock;
+        let first = check(&mut hall);
+        tell(&hall, &first.ticket, CheckOutcome::Right);
+        assert!(Client { hall: &mut hall, sock, seq: 0 }.is_let_in());
         let change = ChangeUser {
             user: b"eve",
             auth_response: b"",
@@ -435,6 +438,10 @@ fn a_change_of_user_is_checked_as_a_login_is() {
         Client { hall: &mut hall, sock, seq: 0 }.answer("plum");
         let check = check(&mut hall);
         assert_eq!((&*check.user, check.password.bytes()), ("eve", &b"plum"[..]));
+        // what was said of another password on this connection says nothing of this one
+        tell(&hall, &first.ticket, CheckOutcome::Right);
+        hall.wait_ms(20);
+        assert_eq!(hall.take(sock), b"");
         tell(&hall, &check.ticket, outcome);
         let mut client = Client { hall: &mut hall, sock, seq: 0 };
         match is_in {
