@@ -42,9 +42,9 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 
 /// Counters of what must not happen, of what nobody asked to be summed up, of what clients do too
 /// rarely, or too slowly, to meet a limit, of lags that no query here asks about, of places that
-/// servers here never send anybody to, of proxies in front, and of TLS, whose random numbers no
-/// seed brings about.
-const NEVER: [&str; 21] = [
+/// servers here never send anybody to, of proxies in front, of passwords that others check, and of
+/// TLS, whose random numbers no seed brings about.
+const NEVER: [&str; 26] = [
     "denied_without_tls",
     "proxy_headers",
     "proxy_headers_refused",
@@ -62,6 +62,11 @@ const NEVER: [&str; 21] = [
     "defects",
     "server_faults",
     "backend_time_us",
+    "login_checks_failed",
+    "login_checks_full",
+    "login_checks_right",
+    "login_checks_timed_out",
+    "login_checks_wrong",
     "logins_held_up",
     "long_commands_refused",
     "newcomers_gave_way",
