@@ -39,13 +39,14 @@ pub(crate) fn run(fast: bool) -> Result<()> {
 }
 
 fn clippy() -> Result<GateOutcome> {
-    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    Ok(step("clippy", 15, cargo(&arguments)).run()?.outcome("no warning"))
+    let mut command = selection::workspace("clippy");
+    command.args(["--all-targets", "--", "-D", "warnings"]);
+    Ok(step("clippy", 15, command).run()?.outcome("no warning"))
 }
 
 fn documentation() -> Result<GateOutcome> {
-    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    let mut command = selection::workspace("doc");
+    command.arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings");
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
 }
 
@@ -61,6 +62,7 @@ fn unit_tests(report: &mut GateReport) -> Result<GateOutcome> {
 }
 
 fn documented_examples(report: &mut GateReport) -> Result<GateOutcome> {
-    let command = cargo(&["test", "--workspace", "--locked", "--doc"]);
+    let mut command = selection::workspace("test");
+    command.arg("--doc");
     Ok(step("doctest", 5, command).run()?.tests(report, "tests"))
 }

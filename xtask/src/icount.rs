@@ -103,7 +103,7 @@ fn change(was: u64, now: u64) -> String {
 }
 
 fn count() -> Result<BTreeMap<String, u64>> {
-    let binary = build("icount", "counted")?;
+    let binary = build("icount")?;
     let names = Command::new(&binary).arg("--list").output().context("icount --list")?;
     let names = String::from_utf8(names.stdout)?;
     let names: Vec<&str> = names.lines().collect();
@@ -124,16 +124,16 @@ fn count() -> Result<BTreeMap<String, u64>> {
     })
 }
 
-/// Builds a program of `bench/icount`; gives where it is.
-pub(crate) fn build(program: &str, profile: &str) -> Result<PathBuf> {
-    let arguments = ["build", "--locked", "--profile", profile, "-p", "tidegate-icount"];
+/// Builds a program of `bench/icount` as a release is; gives where it is.
+pub(crate) fn build(program: &str) -> Result<PathBuf> {
+    let arguments = ["build", "--locked", "--profile", "counted", "-p", "tidegate-icount"];
     let mut command = cargo(&arguments);
     command.args(["--bin", program]);
     let built = step("icount-build", 15, command).run()?;
     if !built.success {
         bail!("{}", built.lines.join("\n"));
     }
-    Ok(target().join(profile).join(program))
+    Ok(target().join("counted").join(program))
 }
 
 fn instructions(binary: &Path, scenario: &str, log: &'static str) -> Result<u64> {

@@ -11,18 +11,12 @@ use crate::selection::{self, GatePart};
 use crate::step::{Ran, cargo, step, target};
 use crate::{live, reference, tree};
 
-/// Builds the binary that live tests run: optimised, and quick to build.
-fn build_fast() -> Result<Ran> {
-    let arguments = ["build", "--locked", "--profile", "fastbuild", "-p", "tidegate"];
-    step("build", 15, cargo(&arguments)).run()
-}
+/// The program.
+const TIDEGATE: &str = "tidegate";
 
-/// Runs these tests with so many seeds for the simulator. Builds them anew for their profile: that
-/// takes less time than a thousand seeds do without.
+/// Runs these tests with so many seeds for the simulator.
 fn simulate(mut tests: Command, seeds: u64) -> Result<Ran> {
-    tests
-        .args(["--profile", "sim", "--", "--nocapture"])
-        .env("TIDEGATE_SIM_SEEDS", seeds.to_string());
+    tests.args(["--", "--nocapture"]).env("TIDEGATE_SIM_SEEDS", seeds.to_string());
     step("sim", 120, tests).run()
 }
 
@@ -33,7 +27,8 @@ pub(crate) fn sim_gate(report: &mut GateReport, seeds: u64) -> Result<GateOutcom
 
 pub(crate) fn sim(rest: &[String]) -> Result<()> {
     let seeds = number(rest, 100_000)?;
-    let tests = cargo(&["test", "--workspace", "--locked", "--test", "simulator"]);
+    let mut tests = selection::workspace("test");
+    tests.args(["--test", "simulator"]);
     let ran = simulate(tests, seeds)?;
     ran.lines.iter().for_each(|line| println!("{line}"));
     if ran.success { Ok(()) } else { bail!("the simulator found something") }
@@ -41,10 +36,10 @@ pub(crate) fn sim(rest: &[String]) -> Result<()> {
 
 /// Every configuration that a document shows is one that `tidegate check` accepts.
 pub(crate) fn shown_configurations() -> Result<GateOutcome> {
-    let built = build_fast()?;
-    if !built.success {
-        return Ok(built.outcome("built"));
-    }
+    let tidegate = match selection::program(TIDEGATE)? {
+        Ok(tidegate) => tidegate,
+        Err(broken) => return Ok(broken.outcome("built")),
+    };
     let folder = target().join("xtask");
     let (mut count, mut refused) = (0, Vec::new());
     for (path, text) in tree::documents(&tree::root())? {
@@ -52,7 +47,7 @@ pub(crate) fn shown_configurations() -> Result<GateOutcome> {
             count += 1;
             let file = folder.join(format!("shown-{count}.toml"));
             std::fs::write(&file, block)?;
-            let mut command = Command::new(target().join("fastbuild/tidegate"));
+            let mut command = Command::new(&tidegate);
             command.arg("check").arg(&file);
             let ran = step("check", 1, command).run()?;
             if !ran.success {
@@ -67,11 +62,10 @@ pub(crate) fn shown_configurations() -> Result<GateOutcome> {
 }
 
 pub(crate) fn live(report: &mut GateReport) -> Result<GateOutcome> {
-    let built = build_fast()?;
-    if !built.success {
-        return Ok(built.outcome("built"));
+    match selection::program(TIDEGATE)? {
+        Ok(tidegate) => live::run(report, tidegate),
+        Err(broken) => Ok(broken.outcome("built")),
     }
-    live::run(report, target().join("fastbuild/tidegate"))
 }
 
 /// The generated pages, then the API documentation.
@@ -83,7 +77,9 @@ pub(crate) fn docs(rest: &[String]) -> Result<()> {
         };
     }
     reference::write()?;
-    foreground(cargo(&["doc", "--workspace", "--no-deps", "--locked"]))?;
+    let mut pages = selection::workspace("doc");
+    pages.arg("--no-deps");
+    foreground(pages)?;
     println!("API documentation: {}", target().join("doc/engine/index.html").display());
     Ok(())
 }

@@ -7,8 +7,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::gate::GateOutcome;
-use crate::step::cargo;
-use crate::tree;
+use crate::{selection, tree};
 
 const PAGES: [&str; 4] = ["variables", "tables", "commands", "errors"];
 
@@ -43,9 +42,9 @@ fn place(page: &str) -> String {
 }
 
 fn made(page: &str) -> Result<String> {
-    // Without `-p`: the selection, and so the features of every crate, are those of the tests.
-    let mut command = cargo(&["run", "--locked", "--quiet", "--example", "reference"]);
-    let output = command.args(["--", page]).output().context("cargo")?;
+    let mut command = selection::workspace("run");
+    command.args(["--quiet", "--example", "reference", "--", page]);
+    let output = command.output().context("cargo")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -1,19 +1,22 @@
-//! Which integration tests a gate runs.
+//! What a gate builds, and which integration tests it runs.
 //!
-//! Every gate selects the whole workspace and names its tests. With `-p` or `--exclude` a
-//! dependency would get other features, and be built anew with everything that stands on it.
+//! Every gate selects the whole workspace in one profile and names its tests. With `-p`,
+//! `--exclude` or another profile a dependency would be built anew with everything that stands on
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::step::cargo;
+use crate::step::{Ran, cargo, step, target};
 use crate::tidy::{Checked, Finding};
 use crate::tree::Source;
 use crate::{manifests, tree};
 
+/// The profile of all that gates build, but for the programs that valgrind runs.
+const PROFILE: &str = "sim";
 /// The package of the live tests.
 const LIVE_PACKAGE: &str = "tidegate-live";
 /// The package of the tests on a simulated network.
@@ -24,8 +27,7 @@ const SIMULATED_PACKAGE: &str = "tidegate-testkit";
 pub(crate) enum GatePart {
     /// Needs nothing but this repository.
     Unit,
-    /// Runs on a simulated network, the simulator among them: in the quick profile that has every
-    /// assertion.
+    /// Runs on a simulated network, the simulator among them.
     Simulated,
     /// Needs servers, drivers and the built binary.
     Live,
@@ -66,11 +68,26 @@ pub(crate) fn check(_: &Path, _: &[Source]) -> Result<Checked> {
     Ok(Checked { detail: format!("{} integration tests", all.len()), findings })
 }
 
+/// A command of cargo's on the whole workspace, which is what it takes where none is named, as
+/// gates build it.
+pub(crate) fn workspace(command: &str) -> Command {
+    cargo(&[command, "--locked", "--profile", PROFILE])
+}
+
+/// Builds a program of the workspace; gives where it is, or what the compiler says.
+pub(crate) fn program(name: &str) -> Result<Result<PathBuf, Ran>> {
+    let mut command = workspace("build");
+    command.args(["--bin", name]);
+    let ran = step("build", 15, command).run()?;
+    Ok(if ran.success { Ok(target().join(PROFILE).join(name)) } else { Err(ran) })
+}
+
 /// `cargo test` of a part.
 pub(crate) fn integration(part: GatePart) -> Result<Command> {
     let all = all()?.into_iter();
     let wanted: Vec<_> = all.filter(|(of, _)| *of == part).map(|(_, name)| name).collect();
-    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    let mut command = workspace("test");
+    command.arg("--no-fail-fast");
     for name in &wanted {
         command.args(["--test", name]);
     }

@@ -263,11 +263,11 @@ pub fn binary() -> Result<PathBuf> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--profile", "fastbuild", "-p", "tidegate"])
+        .args(["build", "--quiet", "--profile", "sim", "--bin", "tidegate"])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .status()?;
     ensure!(status.success(), "the binary cannot be built: {status}");
-    Ok(target_dir()?.join("fastbuild/tidegate"))
+    Ok(target_dir()?.join("sim/tidegate"))
 }
 
 /// A binary with these features of the program, which no other test wants: the one that
