@@ -239,6 +239,13 @@ impl BackendLogin {
         self.packets > 0
     }
 
+    /// Whether the server may have got what is shown of the password.
+    pub fn has_shown(&self) -> bool {
+        let has_responded =
+            !matches!(self.stage, Stage::ExpectGreeting | Stage::ExpectTls { .. } | Stage::Over);
+        has_responded && self.channel != Channel::Wanted
+    }
+
     /// Whether what the server says of another place is heard at all.
     pub fn hears_offers(&self) -> bool {
         self.tracks

@@ -459,6 +459,9 @@ pub fn account_limited(account: &str, most: u32) -> String {
     )
 }
 
+/// Why nothing could be had for a client that has proved no password yet.
+pub const PROOFS_TAKEN: &str = "as many connections to each server as may prove passwords do so";
+
 /// The operator's statement for new connections failed: the error of the server, and where that
 /// statement stands, for it is none of the client's.
 pub fn init_connect_failed(place: &str, server: &dyn fmt::Display, said: SqlError) -> SqlError {

@@ -491,6 +491,7 @@ impl Session {
             auth: arriving::login::Auth {
                 scramble,
                 end_seq: 0,
+                was_shown: false,
                 compression: None,
                 told: Status::AUTOCOMMIT,
                 info: Vec::new(),

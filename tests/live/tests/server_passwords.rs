@@ -2,11 +2,13 @@
 //! happens to an account is seen here, and nobody logs in by what was true before.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, SplitOptions};
-use live::{Proxy, client as driver};
+use live::{Login, Proxy, Said, client as driver};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -301,6 +303,41 @@ fn while_servers_are_away_nobody_is_a_guesser() {
     let log = proxy.log();
     let lines = log.lines().filter(|line| line.contains("No server available")).count();
     assert!((1..=60).contains(&lines), "{lines} lines\n{log}");
+}
+
+/// A server gets each password and says nothing: whoever gives up has guessed all the same.
+#[test]
+fn guesses_count_where_a_server_is_slow_to_refuse() {
+    const AT_ONCE: usize = 6;
+    let (port, seen) = (lab::free_port().expect("a port"), Arc::new(AtomicUsize::new(0)));
+    let seen_there = seen.clone();
+    let logs_in = move |user: &str| match user {
+        "lent" => {
+            seen_there.fetch_add(1, Ordering::Relaxed);
+            Login::Silent
+        }
+        _ => Login::In,
+    };
+    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, logs_in, |_| Said::Done)
+        .expect("it listens");
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             failed_connections_threshold = {AT_ONCE}\nfailed_connection_delay = 3600000\n\
+             connect_timeout_server = 200\nconnect_timeout_client = 1000\n\
+             [[mysql_users]]\nusername = \"lent\"\n\
+             attributes = '{{\"password_from\": \"login\"}}'\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n"
+        )
+    })
+    .expect("tidegate starts");
+    let told: Vec<_> = (0..AT_ONCE + 2)
+        .map(|guess| who_is(&proxy, &format!("guess {guess}")).expect_err("it is wrong").0)
+        .collect();
+    assert_eq!(told[..AT_ONCE], [9001; AT_ONCE]);
+    assert_eq!(told[AT_ONCE..], [1129; 2], "beyond that, none is looked at");
+    assert_eq!(seen.load(Ordering::Relaxed), AT_ONCE, "nor shown to the server");
+    assert_eq!(proxy.counter("logins_held_up").expect("told"), 2);
 }
 
 /// A server that takes connections and says nothing is in front of one that answers.

@@ -14,6 +14,16 @@ pub enum Full {
     Server,
     /// The account, on that server.
     Account,
+    /// All who have proved no password yet, on that server.
+    Unproved,
+}
+
+/// The part of a server's connections, one in so many, that those may have who have proved no
+/// password yet: one at least.
+const UNPROVED_SHARE: u32 = 4;
+
+fn proofs_max(server: &Server) -> u32 {
+    (server.max_connections / UNPROVED_SHARE).max(1)
 }
 
 /// Who allowed no more connections when the last one was tried.
@@ -27,6 +37,9 @@ pub fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full
 /// Who has to lose a connection to a server before an account may have one more there, of which it
 /// may have `most`.
 pub fn scarcity(server: &Server, account: &Account, most: u32, now_us: u64) -> Option<Full> {
+    if account.unproved != 0 && server.gauge.proofs() >= proofs_max(server) {
+        return Some(Full::Unproved);
+    }
     if account.backends.open(server.index) >= most {
         return Some(Full::Account);
     }
@@ -44,9 +57,17 @@ pub fn take_permits(server: &Server, account: &Account, most: u32) -> bool {
     if !account.backends.take(server.index, most) {
         return false;
     }
+    let is_unproved = account.unproved != 0;
+    if is_unproved && !server.gauge.begin_proof(proofs_max(server)) {
+        account.backends.give(server.index);
+        return false;
+    }
     let taken = server.gauge.take_permit(server.max_connections);
     if !taken {
         account.backends.give(server.index);
+        if is_unproved {
+            server.gauge.end_proof();
+        }
     }
     taken
 }
@@ -54,12 +75,18 @@ pub fn take_permits(server: &Server, account: &Account, most: u32) -> bool {
 /// Takes them whoever is full.
 pub fn force_permits(server: &Server, account: &Account) {
     account.backends.take(server.index, u32::MAX);
+    if account.unproved != 0 {
+        server.gauge.begin_proof(u32::MAX);
+    }
     server.gauge.take_permit(u32::MAX);
 }
 
 /// Gives back what a connection had.
 pub fn give_permits(server: &Server, account: &Account) {
     account.backends.give(server.index);
+    if account.unproved != 0 {
+        server.gauge.end_proof();
+    }
     server.gauge.give_permit();
 }
 
@@ -84,9 +111,12 @@ impl PoolShard {
     ) -> Option<LaneId> {
         let idle = self.idle.get_mut(server.index).filter(|idle| !idle.is_empty())?;
         let full = scarcity(server, need.account, need.backends_max, now_us)?;
-        let will_do = |id: &LaneId| {
-            let is_own = |lane: &Lane| is_same_account(&lane.account, need.account);
-            full == Full::Server || lanes.get(*id).is_some_and(is_own)
+        let will_do = |id: &LaneId| match full {
+            Full::Server => true,
+            Full::Account => {
+                lanes.get(*id).is_some_and(|lane| is_same_account(&lane.account, need.account))
+            }
+            Full::Unproved => false,
         };
         let position = idle.iter().rposition(will_do)?;
         Some(idle.remove(position))

@@ -198,6 +198,8 @@ pub struct Gauge {
     full_until_us: AtomicU64,
     /// Connections that are being opened.
     dialing: AtomicU32,
+    /// Connections with which it is to prove what clients show for passwords.
+    proofs: AtomicU32,
     /// Seconds for which the server lets a connection be idle; 0 while that is not known.
     idle_max_s: AtomicU32,
     /// When it was asked for that.
@@ -274,6 +276,23 @@ impl Gauge {
     /// Backend connections now, those being opened included.
     pub fn used(&self) -> u32 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts one more connection that is to prove a password, unless there are `most`; whether it
+    /// did.
+    pub fn begin_proof(&self, most: u32) -> bool {
+        let one_more = |proofs| (proofs < most).then_some(proofs + 1);
+        self.proofs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    /// Counts one less: the password is proved, or the connection is gone.
+    pub fn end_proof(&self) {
+        self.proofs.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Connections that are to prove passwords now.
+    pub fn proofs(&self) -> u32 {
+        self.proofs.load(Ordering::Relaxed)
     }
 
     /// Connections that are being opened now.

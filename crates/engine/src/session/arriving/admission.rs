@@ -183,6 +183,8 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.account = proved.clone();
             let server = lane.server.clone();
+            server.gauge.end_proof();
+            self.dues.room(server.hostgroup);
             self.replace_idle(&server, &proved);
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Ok(())) };
@@ -220,6 +222,7 @@ impl Proxy {
     pub(crate) fn refuse_unproved(&mut self, id: SessionId, said: &SqlError) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (connection, address) = (session.client.connection, session.client.addr.clone());
+        let was_shown = session.auth.was_shown;
         let Some(account) = session.account.clone() else { return self.impossible(()) };
         let meaning = Meaning::of(said.code);
         let name = account.name.as_bytes();
@@ -231,8 +234,10 @@ impl Proxy {
             // of an account that it knows, a server says as much to anybody
             said.clone()
         } else {
-            // no server has looked at the password
-            self.give_guesses_back(id, name);
+            // where a server got it, that may have been an answer which took too long
+            if !was_shown {
+                self.give_guesses_back(id, name);
+            }
             // whoever has proved nothing is told nothing of servers: the log has it
             let (hostgroup, error) = (account.default_hostgroup, said.clone());
             self.report_client(LogEvent::NoConnection { hostgroup, connection, error });

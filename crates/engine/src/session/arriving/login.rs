@@ -47,6 +47,8 @@ pub(crate) struct Auth {
     pub told: Status,
     /// What its OK tells besides.
     pub info: Vec<u8>,
+    /// A server that is to prove the password may have got it.
+    pub was_shown: bool,
     /// What was agreed on, until that comes into force behind the OK.
     pub compression: Option<Compression>,
 }

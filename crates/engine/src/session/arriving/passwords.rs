@@ -196,7 +196,7 @@ impl Proxy {
     }
 
     /// Who guesses, by the name and by the address alone.
-    pub(super) fn guessers(
+    pub(crate) fn guessers(
         &self,
         id: SessionId,
         user: &[u8],
@@ -290,6 +290,9 @@ impl Proxy {
     fn ask_servers(&mut self, id: SessionId, mut login: Box<Login>, password: &[u8]) {
         let number = self.pool.random();
         login.account = login.account.map(|account| Arc::new(account.proving(password, number)));
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.auth.was_shown = false;
+        }
         self.accept_login(id, login);
     }
 

@@ -8,7 +8,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
 use crate::orders::{End, Order};
 use crate::pool::queue::Before;
-use crate::pool::{self, Checkout, Choice, Need, PoolShard};
+use crate::pool::{self, Checkout, Choice, Full, Need, PoolShard};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
@@ -221,6 +221,7 @@ impl Proxy {
         let all = || pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
         match account.filter(|_| self.is_limited(id, hostgroup)) {
+            Some(_) if self.has_no_proof_left(id, hostgroup) => error::PROOFS_TAKEN.to_owned(),
             Some(account) => {
                 error::account_limited(&account.name, self.snapshot.backends_max(account))
             }
@@ -233,6 +234,9 @@ impl Proxy {
     pub(crate) fn is_limited(&self, id: SessionId, hostgroup: HostgroupId) -> bool {
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
         let Some(account) = account else { return false };
+        if self.has_no_proof_left(id, hostgroup) {
+            return true;
+        }
         let most = self.snapshot.backends_max(account);
         if most == u32::MAX {
             return false;
@@ -240,6 +244,19 @@ impl Proxy {
         let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
         let mut usable = servers.filter(|server| server.state(self.now_us).is_serving()).peekable();
         usable.peek().is_some() && usable.all(|server| account.backends.open(server.index) >= most)
+    }
+
+    /// Whether a session has proved no password, and all connections of a hostgroup are taken with
+    /// which servers prove them.
+    pub(crate) fn has_no_proof_left(&self, id: SessionId, hostgroup: HostgroupId) -> bool {
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        let Some(account) = account.filter(|account| account.unproved != 0) else { return false };
+        let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
+        let mut usable = servers.filter(|server| server.state(self.now_us).is_serving()).peekable();
+        usable.peek().is_some()
+            && usable.all(|server| {
+                pool::scarcity(server, account, u32::MAX, self.now_us) == Some(Full::Unproved)
+            })
     }
 
     /// Whether no more connections like a lane may be opened: its server has as many as it may, or

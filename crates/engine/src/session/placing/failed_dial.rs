@@ -37,8 +37,7 @@ impl Proxy {
         let error = said
             .clone()
             .unwrap_or_else(|| error::cannot_connect(&server.to_string(), &fault.to_string()));
-        let text = error.message.as_bytes();
-        self.note_server_error(id, (&server, &lane.account), error.code, text);
+        self.note_server_error(id, (&server, &lane.account), error.code, error.message.as_bytes());
         let refused = match is_of_stranger(&lane) {
             true => Some(&error),
             false => said.as_ref().filter(|said| is_about_session(said, &lane)),
@@ -57,6 +56,7 @@ impl Proxy {
             None => self.note_fault(&server, fault, said.as_ref()),
         }
         if let (Some(said), Lease::Dialing(Some(id))) = (refused, lane.lease) {
+            self.dues.room(server.hostgroup);
             return self.with(End::Client(id), |proxy| proxy.refuse_waiting(id, said));
         }
         if fault.is_account_full() {

@@ -14,6 +14,7 @@ impl Proxy {
     pub fn on_lane_secured(&mut self, id: LaneId, tls: ServerTls) {
         if let Some(login) = self.lanes.get_mut(id).and_then(|lane| lane.login.as_mut()) {
             login.on_secured(tls);
+            self.note_shown(id);
         }
     }
 

@@ -30,7 +30,9 @@ impl Proxy {
         let orders = &mut self.orders;
         let mut step = LoginStep::Wait;
         orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
+        let shows = login.has_shown();
         match step {
+            LoginStep::Wait if shows => self.note_shown(id),
             LoginStep::Wait => {}
             LoginStep::Secure { may_prove } => {
                 let (server, account) =
@@ -78,6 +80,15 @@ impl Proxy {
             }
         }
         packet.len
+    }
+
+    /// The server of a lane gets what the client shows whom that was opened for.
+    pub(crate) fn note_shown(&mut self, id: LaneId) {
+        if let Some(Lease::Dialing(Some(session))) = self.lanes.get(id).map(|lane| lane.lease)
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.auth.was_shown = true;
+        }
     }
 
     /// A server refuses a password, or nothing is known that it could be shown of it: it is shown

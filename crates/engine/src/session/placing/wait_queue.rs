@@ -306,7 +306,7 @@ impl Proxy {
         let gets_place = || match pool::scarcity(server, account, most, now_us) {
             Some(Full::Server) => true,
             Some(Full::Account) => pool::is_same_account(account, &lane.account),
-            None => false,
+            Some(Full::Unproved) | None => false,
         };
         now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
             && waiting.dialing.is_none()
@@ -365,7 +365,11 @@ impl Proxy {
     /// Whether it may help somebody who waits to look at the pool.
     fn may_look(&self, id: SessionId) -> bool {
         let waiting = self.sessions.get(id).and_then(Session::waiting);
-        waiting.is_some_and(|it| it.dialing.is_none() && it.paused_until_us <= self.now_us)
+        waiting.is_some_and(|it| {
+            it.dialing.is_none()
+                && it.paused_until_us <= self.now_us
+                && !self.has_no_proof_left(id, it.job.hostgroup)
+        })
     }
 
     pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {

@@ -177,6 +177,111 @@ fn a_connection_that_was_to_prove_a_password_goes_with_its_session() {
     }
 }
 
+/// A session whose password the only server is to prove, and its connection there.
+fn proving(amend: impl FnOnce(&mut Draft)) -> (Proxy, SessionId, LaneId) {
+    let mut proxy = proxy_of(amend);
+    proxy.set_now(5_000_000);
+    let (id, lane) = prove(&mut proxy, 7);
+    (proxy, id, lane.expect("it is dialed"))
+}
+
+/// The same of one more session, with a connection where it gets one.
+fn prove(proxy: &mut Proxy, number: u64) -> (SessionId, Option<LaneId>) {
+    let id = proxy.on_accepted(arrival());
+    let account = proxy.snapshot.users.find(b"app").expect("there").proving(b"guess", number);
+    let session = proxy.sessions.get_mut(id).expect("it came");
+    (session.account, session.phase) = (Some(Arc::new(account)), Phase::Idle);
+    proxy.check_schema(id, None, 2);
+    let session = proxy.sessions.get(id).expect("it waits");
+    (id, session.waiting().and_then(|waiting| waiting.dialing))
+}
+
+/// Whoever times out has guessed all the same, once the server may have seen the password: it may
+/// only have been slow to say that it is wrong.
+#[test]
+fn a_guess_counts_from_when_a_server_has_got_it() {
+    let greeting = wire::connect::Greeting {
+        server_version: b"8.0.39",
+        connection_id: 7,
+        scramble: [1; 20],
+        caps: wire::Caps::PROTOCOL_41.union(wire::Caps::SECURE_CONNECTION),
+        collation: 45,
+        status: wire::Status::AUTOCOMMIT,
+        plugin: b"mysql_native_password",
+    };
+    let mut greeted = Vec::new();
+    wire::frame::write_with(&mut greeted, &mut 0, |payload| greeting.encode(payload));
+    let tls = crate::backend::ServerTls::seen(("TLSv1.3", "none"), "ca", None);
+    for (greets, in_tls, secures, counts) in [
+        (false, false, false, false),
+        (true, false, false, true),
+        (true, true, false, false),
+        (true, true, true, true),
+    ] {
+        for is_lost in [false, true] {
+            let (mut proxy, id, lane) = proving(|draft| {
+                set(draft, "failed_connections_threshold", "1");
+                set(draft, "have_ssl", "true");
+                draft.servers[0].use_ssl = i64::from(in_tls);
+            });
+            let [(who, limits), _] = proxy.guessers(id, b"app").expect("it is there");
+            assert_eq!(proxy.offer.guesses.begin(who, 5_000_000, limits), Ok(()));
+            if greets {
+                let mut greeted = greeted.clone();
+                greeted[4 + 8 + 4 + 8 + 1 + 1] |= if in_tls { 8 } else { 0 };
+                assert_eq!(proxy.on_lane_bytes(lane, &greeted), greeted.len());
+            }
+            if secures {
+                proxy.on_lane_secured(lane, tls.clone());
+            }
+            if is_lost {
+                proxy.on_lane_gone(lane, 104);
+            } else {
+                proxy.set_now(6_000_000);
+                proxy.on_lane_deadline(lane);
+            }
+            assert!(proxy.sessions.get(id).is_none(), "it is refused");
+            let has_place = proxy.offer.guesses.begin(who, 5_000_000, limits).is_ok();
+            assert_eq!(has_place, !counts, "{greets} {in_tls} {secures} {is_lost}");
+        }
+    }
+}
+
+/// Those who have proved nothing have a quarter of a server's connections, and keep none from
+/// others who wait behind them.
+#[test]
+fn whoever_guesses_has_a_share_of_a_servers_connections() {
+    let (mut proxy, first, lane) = proving(|draft| draft.servers[0].max_connections = 8);
+    let server = proxy.snapshot.topology.servers()[0].clone();
+    let (_, second) = prove(&mut proxy, 8);
+    let (third, none) = prove(&mut proxy, 9);
+    assert!(second.is_some() && none.is_none(), "two of eight");
+    assert_eq!((server.gauge.proofs(), server.gauge.used()), (2, 2));
+    // others dial as before, also behind one that waits
+    let other = proxy.on_accepted(arrival());
+    let account = proxy.snapshot.users.find(b"app").cloned();
+    let session = proxy.sessions.get_mut(other).expect("it came");
+    (session.account, session.phase) = (account, Phase::Idle);
+    let job = proxy.unrouted(What::Schema, ReplyKind::Simple);
+    proxy.check_out(other, job, None);
+    assert_eq!((server.gauge.proofs(), server.gauge.used()), (2, 3));
+    // whoever hangs up keeps its share until the server has answered
+    proxy.on_client_gone(first);
+    proxy.work_off();
+    assert_eq!(server.gauge.proofs(), 2);
+    proxy.fail_dial(lane, LastFault::Server(1045), None, true);
+    proxy.work_off();
+    let waiting = proxy.sessions.get(third).expect("it waits").waiting().expect("it waits");
+    assert!(waiting.dialing.is_some(), "then the next one dials");
+    assert_eq!((server.gauge.proofs(), server.gauge.used()), (2, 3));
+    // a password that is proved is one of the share no more
+    let dialed = waiting.dialing.expect("it is dialed");
+    proxy.prove(third, dialed).expect("it is right");
+    assert_eq!((server.gauge.proofs(), server.gauge.used()), (1, 3));
+    proxy.close_lane(dialed);
+    assert_eq!((server.gauge.proofs(), server.gauge.used()), (1, 2));
+}
+
 #[test]
 fn where_too_many_servers_are_online_nobody_gets_a_connection_that_is_there() {
     let (mut proxy, id) = waiting(|draft| {
