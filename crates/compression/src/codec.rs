@@ -10,7 +10,7 @@ use wire::connect::Compression;
 use crate::numbers::{Leg, Numbers};
 use crate::outgoing::{COMPRESSED_HEADER_BYTES, Outgoing};
 use crate::results::Results;
-use crate::streams::{Compressors, Inflater};
+use crate::streams::{Compressors, Inflater, Ticket};
 
 /// The codec of a connection to a client or a server. Fails with `EPROTO` where what arrives cannot
 /// be decompressed, or comes to another length than it says.
@@ -44,92 +44,128 @@ enum Within {
     Nothing,
     /// One that is sent as it is, of which so much is to come.
     Stored(usize),
-    /// One that is compressed.
+    /// One that is compressed, all of which is there. It stays where it arrived until all is given
+    /// that it comes to, so that its decompressor can be lost in between.
     Packed(Packed),
 }
 
 struct Packed {
-    inflater: Inflater,
-    /// What is to come, and what is to become of it.
+    ticket: Ticket,
+    /// How long it is, and what it comes to.
     packed: usize,
     plain: usize,
+    /// How much of both is done.
+    read: usize,
+    given: usize,
 }
 
 impl Packed {
-    /// Whether the packet is at its end with this, and what was done.
-    fn inflate(&mut self, wire: &[u8], plain: &mut [u8]) -> Result<(Step, bool), i32> {
-        let wire = &wire[..wire.len().min(self.packed)];
+    /// Gives more of it, by a decompressor that is where this is or begins anew. Says how much, and
+    /// whether the packet is at its end with that.
+    fn inflate(
+        &mut self,
+        inflater: &mut Inflater,
+        wire: &[u8],
+        plain: &mut [u8],
+    ) -> Result<(usize, bool), i32> {
+        let packed = wire.get(self.read..self.packed).unwrap_or_default();
         // where all is given that was declared, its end may have to be read
         let mut none = [0];
-        let plain = match self.plain {
+        let plain = match self.plain - self.given {
             0 => &mut none[..],
             most => {
                 let room = plain.len().min(most);
                 &mut plain[..room]
             }
         };
-        let done = self.inflater.inflate(wire, plain)?;
-        self.packed -= done.taken;
-        self.plain = self.plain.checked_sub(done.given).ok_or(libc::EPROTO)?;
-        let is_exact = self.packed == 0 && self.plain == 0;
-        let is_stuck = self.packed == 0 && done.given < plain.len()
-            || (done.taken, done.given) == (0, 0) && !wire.is_empty();
+        let done = inflater.inflate(packed, plain)?;
+        self.read += done.taken;
+        self.given += done.given;
+        let is_exact = self.read == self.packed && self.given == self.plain;
+        let is_stuck = self.read == self.packed && done.given < plain.len()
+            || (done.taken, done.given) == (0, 0);
         match done.is_whole {
             true if is_exact => {}
-            false if !is_stuck => {}
+            false if !is_stuck && self.given <= self.plain => {}
             _ => return Err(libc::EPROTO),
         }
-        Ok((Step { taken: done.taken, given: done.given }, done.is_whole))
+        Ok((done.given, done.is_whole))
+    }
+
+    /// Its decompressor was lost: another one gets to where it was, by way of `room`.
+    fn catch_up(
+        &mut self,
+        inflater: &mut Inflater,
+        wire: &[u8],
+        room: &mut [u8],
+    ) -> Result<(), i32> {
+        let given = std::mem::take(&mut self.given);
+        self.read = 0;
+        while self.given < given {
+            let most = room.len().min(given - self.given);
+            self.inflate(inflater, wire, &mut room[..most])?;
+        }
+        Ok(())
     }
 }
 
 impl Packets {
-    fn begin(&mut self, header: [u8; COMPRESSED_HEADER_BYTES]) -> Result<(), i32> {
+    /// Begins with a packet, unless more of it has to arrive first.
+    fn begin(&mut self, header: [u8; COMPRESSED_HEADER_BYTES], arrived: usize) -> Step {
         let [a, b, c, number, d, e, f] = header;
         let length =
             |bytes: [u8; 3]| bytes.iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte));
         let (packed, plain) = (length([a, b, c]), length([d, e, f]));
+        if plain > 0 && arrived < packed {
+            return Step::default();
+        }
         self.numbers.hear(number);
         self.within = match plain {
             0 => Within::Stored(packed),
-            _ => Within::Packed(Packed {
-                inflater: self.compressors.inflater(self.compression)?,
-                packed,
-                plain,
-            }),
+            _ => {
+                let ticket = self.compressors.ticket();
+                Within::Packed(Packed { ticket, packed, plain, read: 0, given: 0 })
+            }
         };
-        Ok(())
+        Step { taken: COMPRESSED_HEADER_BYTES, given: 0 }
     }
 
-    fn end_packet(&mut self) {
-        if let Within::Packed(ended) = std::mem::replace(&mut self.within, Within::Nothing) {
-            self.compressors.give_back_inflater(ended.inflater);
+    /// More of the packet that is compressed.
+    fn unpack(&mut self, wire: &[u8], plain: &mut [u8]) -> Result<Step, i32> {
+        let Within::Packed(packed) = &mut self.within else { return Ok(Step::default()) };
+        let (mut inflater, goes_on) = self.compressors.inflater(packed.ticket, self.compression)?;
+        if !goes_on {
+            packed.catch_up(&mut inflater, wire, plain)?;
         }
+        let (given, is_whole) = packed.inflate(&mut inflater, wire, plain)?;
+        if !is_whole {
+            self.compressors.keep_inflater(packed.ticket, inflater);
+            return Ok(Step { taken: 0, given });
+        }
+        let taken = packed.packed;
+        self.compressors.give_back_inflater(inflater);
+        self.within = Within::Nothing;
+        Ok(Step { taken, given })
     }
 
     fn go_on(&mut self, wire: &[u8], plain: &mut [u8]) -> Result<Step, i32> {
         match &mut self.within {
             Within::Nothing => {
-                let Some(header) = wire.first_chunk() else { return Ok(Step::default()) };
-                self.begin(*header)?;
-                Ok(Step { taken: COMPRESSED_HEADER_BYTES, given: 0 })
+                let Some((header, behind)) = wire.split_first_chunk() else {
+                    return Ok(Step::default());
+                };
+                Ok(self.begin(*header, behind.len()))
             }
             Within::Stored(left) => {
                 let count = wire.len().min(plain.len()).min(*left);
                 plain[..count].copy_from_slice(&wire[..count]);
                 *left -= count;
                 if *left == 0 {
-                    self.end_packet();
+                    self.within = Within::Nothing;
                 }
                 Ok(Step { taken: count, given: count })
             }
-            Within::Packed(packed) => {
-                let (step, is_whole) = packed.inflate(wire, plain)?;
-                if is_whole {
-                    self.end_packet();
-                }
-                Ok(step)
-            }
+            Within::Packed(_) => self.unpack(wire, plain),
         }
     }
 }
@@ -184,8 +220,18 @@ impl Codec for Packets {
         }
     }
 
-    fn has_more(&self) -> bool {
-        matches!(&self.within, Within::Packed(packet) if packet.packed == 0)
+    /// It does where a packet's decompressor was lost.
+    fn is_costly(&self) -> bool {
+        let Within::Packed(packed) = &self.within else { return false };
+        packed.given > 0 && !self.compressors.keeps(packed.ticket)
+    }
+}
+
+impl Drop for Packets {
+    fn drop(&mut self) {
+        if let Within::Packed(packed) = &self.within {
+            self.compressors.forget(packed.ticket);
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //! bytes and what zlib (RFC 1950) or zstd (RFC 8878) made of up to 16 MiB of the stream.
 //!
 //! **Invariant.** Nothing that arrives makes a codec panic; none gives more of a packet than that
-//! declares, and none keeps a compressor, or outside of a packet anything else that is large.
+//! declares, and none keeps anything large of what arrives: a packet is decompressed when all of it
+//! is there, by what a worker has a few of.
 //! **Not here:** sockets, TLS, and who agrees on what, which its users decide.
 #![forbid(unsafe_code)]
 

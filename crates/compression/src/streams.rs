@@ -1,7 +1,11 @@
 //! What compresses and decompresses: a few for each worker, which any of its connections borrows
-//! for one packet.
+//! for one call.
 //!
 //! Decides how many are kept, and how hard they try. Knows bytes and levels, nothing of packets.
+//!
+//! A decompressor may have a window as large as what a packet comes to, 16 MiB of a few hundred
+//! bytes. So one that is in the middle of a packet is kept for that packet only while there are few
+//! of them; where there are more, one that chance chooses is lost, and its packet begins anew.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,8 +21,10 @@ use crate::{ZLIB_LEVEL, ZSTD_LEVEL_MAX};
 
 /// The largest window of zstd that is decompressed, as a power of two: that of a whole packet.
 const WINDOW_LOG_MAX: u32 = 24;
-/// How many of each kind a worker keeps for packets to come.
-const SPARE_MAX: usize = 4;
+/// How many decompressors a worker keeps, in the middle of packets or for packets to come.
+pub(crate) const INFLATERS_MAX: usize = 8;
+/// How many buffers.
+const BUFFERS_MAX: usize = 4;
 /// The same of compressors: one for zlib, and one for each level of zstd, lest clients with other
 /// levels have one made for each packet.
 const PACKERS_MAX: usize = 1 + ZSTD_LEVEL_MAX as usize;
@@ -34,9 +40,36 @@ pub struct Compressors(Arc<Lock<Spare>>);
 #[derive(Default)]
 struct Spare {
     packers: Vec<Packer>,
-    inflaters: Vec<Inflater>,
+    /// With the packet that each is in the middle of.
+    inflaters: Vec<(Option<Ticket>, Inflater)>,
     buffers: Vec<Vec<u8>>,
+    /// That was given last.
+    ticket: u64,
+    random: u64,
 }
+
+impl Spare {
+    /// Keeps one more, at the cost of another where there are enough.
+    fn keep(&mut self, ticket: Option<Ticket>, inflater: Inflater) {
+        if self.inflaters.len() >= INFLATERS_MAX {
+            let free = self.inflaters.iter().position(|(ticket, _)| ticket.is_none());
+            let lost = free.unwrap_or_else(|| self.any_place());
+            self.inflaters.swap_remove(lost);
+        }
+        self.inflaters.push((ticket, inflater));
+    }
+
+    /// One of the places of inflaters. Chance keeps those who never go on from staying for ever,
+    /// and those who take turns from losing theirs each time.
+    fn any_place(&mut self) -> usize {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(self.random >> 33).unwrap_or(0) % self.inflaters.len().max(1)
+    }
+}
+
+/// A packet that is being decompressed, among those of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ticket(u64);
 
 impl Compressors {
     /// An empty buffer.
@@ -48,7 +81,7 @@ impl Compressors {
     pub(crate) fn give_back_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut spare = self.0.take();
-        if spare.buffers.len() < SPARE_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
+        if spare.buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
             spare.buffers.push(buffer);
         }
     }
@@ -79,24 +112,58 @@ impl Compressors {
         length
     }
 
-    /// A decompressor that begins anew.
-    pub(crate) fn inflater(&self, compression: Compression) -> Result<Inflater, i32> {
+    /// For a packet that is to be decompressed.
+    pub(crate) fn ticket(&self) -> Ticket {
+        let mut spare = self.0.take();
+        spare.ticket += 1;
+        Ticket(spare.ticket)
+    }
+
+    /// The decompressor that was kept for a packet; else (`false`) one that begins anew.
+    pub(crate) fn inflater(
+        &self,
+        ticket: Ticket,
+        compression: Compression,
+    ) -> Result<(Inflater, bool), i32> {
         let is_zlib = compression == Compression::Zlib;
-        let is_meant = |it: &Inflater| matches!(it, Inflater::Zlib(_)) == is_zlib;
-        let spare = {
-            let inflaters = &mut self.0.take().inflaters;
-            inflaters.iter().position(is_meant).map(|at| inflaters.swap_remove(at))
+        let is_free = |(of, it): &(Option<Ticket>, Inflater)| {
+            of.is_none() && matches!(it, Inflater::Zlib(_)) == is_zlib
         };
-        spare.map_or_else(|| Inflater::new(compression), Ok)
+        let kept = {
+            let inflaters = &mut self.0.take().inflaters;
+            let own = inflaters.iter().position(|(of, _)| *of == Some(ticket));
+            let found = own.or_else(|| inflaters.iter().position(is_free));
+            found.map(|at| (inflaters.swap_remove(at).1, own.is_some()))
+        };
+        kept.map_or_else(|| Ok((Inflater::new(compression)?, false)), Ok)
+    }
+
+    /// Is kept for the rest of a packet, as long as there is room.
+    pub(crate) fn keep_inflater(&self, ticket: Ticket, inflater: Inflater) {
+        self.0.take().keep(Some(ticket), inflater);
     }
 
     /// Is kept for another packet.
     pub(crate) fn give_back_inflater(&self, mut inflater: Inflater) {
-        let is_fresh = inflater.begin_anew();
-        let inflaters = &mut self.0.take().inflaters;
-        if is_fresh && inflaters.len() < SPARE_MAX {
-            inflaters.push(inflater);
+        if inflater.begin_anew() {
+            self.0.take().keep(None, inflater);
         }
+    }
+
+    /// Whether a decompressor is kept for the rest of a packet.
+    pub(crate) fn keeps(&self, ticket: Ticket) -> bool {
+        self.0.take().inflaters.iter().any(|(of, _)| *of == Some(ticket))
+    }
+
+    /// How many decompressors are kept.
+    #[cfg(test)]
+    pub(crate) fn inflaters(&self) -> usize {
+        self.0.take().inflaters.len()
+    }
+
+    /// What was kept for a packet goes with that.
+    pub(crate) fn forget(&self, ticket: Ticket) {
+        self.0.take().inflaters.retain(|(of, _)| *of != Some(ticket));
     }
 }
 

@@ -59,8 +59,9 @@ pub enum StreamEnd {
 /// `Untold`.
 pub trait Codec: Send {
     /// Bytes from the wire, behind which more may follow, to bytes of the stream. It may use
-    /// `wire` as its own memory: what it takes is thrown away, what it leaves comes again. Taking
-    /// and giving nothing says that more has to arrive. Has room for [`CODEC_ROOM_BYTES`].
+    /// `wire` as its own memory: what it takes is thrown away, what it leaves comes again, and is
+    /// all that it has yet to give something of. Taking and giving nothing says that more has to
+    /// arrive. Has room for [`CODEC_ROOM_BYTES`].
     fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32>;
 
     /// Bytes of the stream, never none, to bytes for the wire. Taking nothing says that it cannot
@@ -76,11 +77,6 @@ pub trait Codec: Send {
 
     /// What it knows of the end of the stream.
     fn end(&self) -> StreamEnd;
-
-    /// Whether it has more to give of what it took.
-    fn has_more(&self) -> bool {
-        false
-    }
 
     /// Whether it takes long to decode what comes next, as a step of a handshake does: such steps
     /// have turns with others between them.
@@ -146,7 +142,7 @@ impl Coded {
 
     /// Whether anything that arrived has not come to the service: not decoded, or not given.
     pub(crate) fn has_ungiven(&self) -> bool {
-        self.layers.iter().any(|layer| !layer.wire.is_empty() || layer.codec.has_more())
+        self.layers.iter().any(|layer| !layer.wire.is_empty())
     }
 
     /// Whether it takes long to decode what has arrived.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ZSTD_LEVEL_MAX;
+use crate::streams::INFLATERS_MAX;
 
 fn codec(leg: Leg, compression: Compression) -> Box<dyn Codec> {
     super::codec(leg, compression, &Compressors::default())
@@ -132,11 +133,15 @@ fn a_packet_that_comes_to_another_length_than_it_says_ends_the_stream() {
             bad.push(0);
             let told = decoded(&mut *far, &bad, 100);
             assert_eq!(told, Err(libc::EPROTO), "{method:?}");
+            let mut far = codec(Leg::Client, method);
+            let told = decoded(&mut *far, &bad, bad.len());
+            assert_eq!(told, Err(libc::EPROTO), "{method:?}");
             assert_eq!(far.decode(&mut bad, &mut [0; 100]), Err(libc::EPROTO), "again");
         }
+        // one whose end is missing waits for that where it arrived
         let mut far = codec(Leg::Client, method);
-        decoded(&mut *far, &wire[..wire.len() - 1], 100).expect("more may come");
-        assert_eq!(far.end(), StreamEnd::Awaited, "{method:?}");
+        let mut part = wire[..wire.len() - 1].to_vec();
+        assert_eq!(far.decode(&mut part, &mut [0; 100]), Ok(Step::default()), "{method:?}");
     }
 }
 
@@ -153,6 +158,63 @@ fn sixteen_mebibytes_of_nothing_come_in_steps_that_fit() {
         let plain = decoded(&mut *far, &wire, 100_000).expect("decoded");
         assert_eq!(plain.len(), zeros.len());
         assert_eq!(far.end(), StreamEnd::Untold);
+    }
+}
+
+/// A compressed packet, and what it comes to.
+fn packed(method: Compression, number: usize) -> (Vec<u8>, Vec<u8>) {
+    let payload = (0..900_000_usize).map(|at| (at / 7 % (200 + number)) as u8);
+    let plain: Vec<u8> = [0xa0, 0xbb, 0x0d, 0].into_iter().chain(payload).collect();
+    let mut packed = vec![0; 1 << 20];
+    let length = Compressors::default().pack(method, &plain, &mut packed).expect("it fits");
+    let mut wire = length.to_le_bytes()[..3].to_vec();
+    wire.push(0);
+    wire.extend_from_slice(&plain.len().to_le_bytes()[..3]);
+    wire.extend_from_slice(&packed[..length]);
+    (wire, plain)
+}
+
+/// However many connections stop in the middle of packets, their worker keeps a few decompressors;
+/// each connection goes on where it was.
+#[test]
+fn many_packets_that_nobody_takes_cost_what_they_came_as() {
+    for method in METHODS {
+        let compressors = Compressors::default();
+        let mut all: Vec<_> = (0..40)
+            .map(|number| {
+                let (wire, plain) = packed(method, number);
+                (super::codec(Leg::Client, method, &compressors), wire, plain, Vec::new())
+            })
+            .collect();
+        let mut room = vec![0; 100_000];
+        for turn in 0..10 {
+            for (far, wire, plain, given) in &mut all {
+                let was_costly = far.is_costly();
+                let step = far.decode(wire, &mut room).expect("decoded");
+                wire.drain(..step.taken);
+                given.extend_from_slice(&room[..step.given]);
+                assert_eq!(given[..], plain[..given.len()], "{method:?}");
+                assert!(!far.is_costly() && (turn > 0 || !was_costly), "it is kept for the next");
+            }
+            let kept = compressors.inflaters();
+            assert!(kept <= INFLATERS_MAX, "{kept}");
+            let lost = all.iter().filter(|(far, ..)| far.is_costly()).count();
+            assert!(turn == 9 || lost == 40 - INFLATERS_MAX, "{lost}");
+        }
+        assert!(all.iter().all(|(_, wire, plain, given)| wire.is_empty() && given == plain));
+    }
+}
+
+#[test]
+fn a_connection_that_goes_takes_its_decompressor_along() {
+    for method in METHODS {
+        let compressors = Compressors::default();
+        let mut far = super::codec(Leg::Client, method, &compressors);
+        let (mut wire, _) = packed(method, 1);
+        let step = far.decode(&mut wire, &mut [0; 1000]).expect("decoded");
+        assert_eq!((step.given, compressors.inflaters()), (1000, 1));
+        drop(far);
+        assert_eq!(compressors.inflaters(), 0);
     }
 }
 

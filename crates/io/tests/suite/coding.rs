@@ -203,12 +203,13 @@ const SWOLLEN_BYTES: usize = 1 << 20;
 
 impl Codec for Swelling {
     fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
-        let taken = usize::from(self.left == 0 && !wire.is_empty());
-        self.left += taken * SWOLLEN_BYTES;
+        if self.left == 0 && !wire.is_empty() {
+            self.left = SWOLLEN_BYTES;
+        }
         let given = self.left.min(plain.len());
         plain[..given].fill(0);
         self.left -= given;
-        Ok(Step { taken, given })
+        Ok(Step { taken: usize::from(given > 0 && self.left == 0), given })
     }
 
     fn encode(&mut self, plain: &[u8], wire: &mut [u8]) -> Result<Step, i32> {
@@ -225,10 +226,6 @@ impl Codec for Swelling {
 
     fn end(&self) -> StreamEnd {
         if self.left > 0 { StreamEnd::Awaited } else { StreamEnd::Untold }
-    }
-
-    fn has_more(&self) -> bool {
-        self.left > 0
     }
 }
 
