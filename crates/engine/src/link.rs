@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sql::{HighBytes, Modes};
 use wire::collation_table as collation;
 
-pub use known::KnownCollations;
+pub use known::{KnownCollations, takes_name};
 pub use settings::Settings;
 
 /// Character sets of a connection, as far as a proxy can move them.

@@ -1,10 +1,14 @@
 //! A row that stands for many names: servers know each client by its own name and password, and
 //! what is counted is the row's.
 
+use std::time::Duration;
+
+use client::{Client, Error, Login, Packets};
 use lab::{Cluster, Flavour, SplitOptions};
 use live::{Proxy, client as driver};
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use wire::auth::Plugin;
 
 /// A pattern for names; `app_row` has a row of its own.
 const ROWS: &str = r#"
@@ -189,6 +193,61 @@ fn follows(scene: &Scene, admin: &mut Conn, mut first: Conn) {
     scene.is_refused("app_b", "new");
     for name in ["shuns", "defects"] {
         assert_eq!(scene.proxy.counter(name).expect("told"), 0, "{name}");
+    }
+}
+
+/// As whom a server knows a client that logs in by the Unix socket with this collation, and the
+/// collation that it has then; else the number of its error.
+fn whom(scene: &Scene, user: &[u8], password: &str, collation: u8) -> Result<[String; 2], u16> {
+    let wait = Duration::from_secs(15);
+    let mut packets = Packets::unix(&scene.proxy.socket, wait).expect("it is reached");
+    packets.receive().expect("a greeting");
+    let login = Login { collation, ..Login::new("NAME", password) };
+    let mut response = login.response(Plugin::CachingSha2, &[7; 32]);
+    let at = response.windows(4).position(|part| part == b"NAME").expect("it is there");
+    response.splice(at..at + 4, user.iter().copied());
+    packets.send(1, &response).expect("sent");
+    let (seq, asked) = packets.receive().expect("an answer");
+    assert_eq!(asked, [1, 4], "the password itself");
+    packets.send(seq.wrapping_add(1), &[password.as_bytes(), &[0]].concat()).expect("sent");
+    packets.authenticate(password).map_err(|error| match error {
+        Error::Refused(told) => told.code,
+        other => panic!("{other}"),
+    })?;
+    let mut client = Client { packets };
+    let row = "SELECT CAST(CURRENT_USER() AS BINARY), @@collation_connection";
+    let answer = client.query(row).expect("answered");
+    Ok([0, 1].map(|column| answer.rows[0][column].clone().expect("a value")))
+}
+
+/// Servers convert names from the character set of a login: what a client says must not become the
+/// name of another row on the way.
+#[test]
+fn a_name_is_the_same_at_the_server_whatever_the_clients_character_set() {
+    let Some(scene) = Scene::start(Flavour::MariaDb) else { return };
+    for (user, password) in [("m~ller", "tilde"), ("müller", "umlaut")] {
+        scene.identify("CREATE", &format!("'{user}'"), password);
+    }
+    let mut admin = scene.admin();
+    let statement = "INSERT INTO mysql_users (username, password, frontend) \
+        VALUES ('müller', 'umlaut', 0)";
+    admin.query_drop(statement).expect("inserted");
+    scene.set_pattern(&mut admin, "^.*$").expect("loaded");
+    for (collation, name) in [(45, "utf8mb4_general_ci"), (10, "swe7_swedish_ci")] {
+        let own = Ok(["m~ller@%".to_owned(), name.to_owned()]);
+        assert_eq!(whom(&scene, b"m~ller", "tilde", collation), own);
+        assert_eq!(whom(&scene, b"m~ller", "umlaut", collation), Err(1045));
+    }
+    admin.query_drop("DELETE FROM mysql_users WHERE username = 'müller'").expect("deleted");
+    admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("loaded");
+    for (user, collation, name) in [
+        ("müller".as_bytes(), 45, "utf8mb4_general_ci"),
+        (b"m\xfcller", 8, "latin1_swedish_ci"),
+        ("müller".as_bytes(), 8, "latin1_swedish_ci"),
+        ("müller".as_bytes(), 10, "swe7_swedish_ci"),
+    ] {
+        let own = Ok(["müller@%".to_owned(), name.to_owned()]);
+        assert_eq!(whom(&scene, user, "umlaut", collation), own, "{collation}");
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Told by a server's greeting; how a connection gets a character set is the parent's.
 
+use std::borrow::Cow;
+
 use wire::collation_table::{self as collation, Collation};
 
 use super::Charset;
@@ -74,6 +76,19 @@ impl KnownCollations {
 }
 
 impl Charset {
+    /// What a client of it means by a name that is no UTF-8; any other is what it is. Of the
+    /// character sets that are not, only latin1 is read.
+    pub fn read_name(self, name: &[u8]) -> Cow<'_, [u8]> {
+        if self.charset() != Some("latin1") || std::str::from_utf8(name).is_ok() {
+            return Cow::Borrowed(name);
+        }
+        let read = |byte: &u8| match byte.checked_sub(0x80).map(usize::from) {
+            Some(at) => LATIN1_HIGH.get(at).copied().unwrap_or(char::from(*byte)),
+            None => char::from(*byte),
+        };
+        Cow::Owned(name.iter().map(read).collect::<String>().into_bytes())
+    }
+
     /// Whether any server gives it to a client, so that none has to be asked.
     pub(super) fn is_everywhere(self) -> bool {
         let (charset, id) = match self {
@@ -84,6 +99,24 @@ impl Charset {
         is_of_all && !is_refused(charset)
     }
 }
+
+/// Whether servers take these bytes of UTF-8 for the name that they are, from a client that logs in
+/// with this collation: they convert names from its character set.
+pub fn takes_name(collation: u8, name: &[u8]) -> bool {
+    let charset = collation::find_id(collation.into()).map_or("", |found| found.charset);
+    match charset {
+        "utf8mb4" | "utf8mb3" => true,
+        // it has other letters in the place of these signs
+        "swe7" => name.iter().all(|byte| byte.is_ascii() && !b"@[\\]^`{|}~".contains(byte)),
+        _ => name.is_ascii(),
+    }
+}
+
+/// What servers' latin1, which is Windows-1252, has between 0x80 and 0x9f.
+const LATIN1_HIGH: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
 
 /// Whether servers let no client have this character set: they could not read its texts.
 pub(super) fn is_refused(charset: &str) -> bool {
@@ -160,6 +193,34 @@ mod tests {
         assert_eq!([0, 100, 1273, 9999].map(|id| KnownCollations::ANY.of_client(id)), [UTF8MB4; 4]);
         let late = KnownCollations::told(b"11.8.2-MariaDB", true, 0);
         assert_eq!(late.of_client(9999), UTF8MB4, "its own is 2304");
+    }
+
+    #[test]
+    fn names_that_servers_would_take_for_others_are_known() {
+        let umlaut = "müller".as_bytes();
+        for (id, name, is_taken) in [
+            (45, umlaut, true),
+            (33, umlaut, true),
+            (8, umlaut, false),
+            (8, b"m~ller", true),
+            (10, b"app_1.x", true),
+            (10, b"m~ller", false),
+            (82, b"own@r", false),
+            (0, b"m~ller", true),
+            (0, umlaut, false),
+        ] {
+            assert_eq!(takes_name(id, name), is_taken, "{id} {name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_latin1_is_read_and_one_in_utf8_stays() {
+        let read = |charset: Charset, name: &[u8]| charset.read_name(name).into_owned();
+        let latin1 = Charset::Collation(8);
+        assert_eq!(read(latin1, b"m\xfcller\x80\x9f"), "müller€Ÿ".as_bytes());
+        assert_eq!(read(latin1, "müller".as_bytes()), "müller".as_bytes());
+        assert_eq!(read(Charset::Collation(45), b"m\xfcller"), b"m\xfcller");
+        assert_eq!(read(Charset::Collation(10), b"m~ller"), b"m~ller");
     }
 
     #[test]

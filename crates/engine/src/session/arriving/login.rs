@@ -191,12 +191,13 @@ impl Proxy {
             self.stats.denied_without_tls += 1;
             return self.refuse(id, seq, error);
         }
-        let account = self.snapshot.users.of_client(response.user);
         let named = response.schema.filter(|schema| !schema.is_empty());
         let charset = match self.offer.collations.of_client(u16::from(response.collation)) {
             Ok(charset) => charset,
             Err(name) => return self.refuse(id, seq, error::charset_refused(name)),
         };
+        let user = charset.read_name(response.user);
+        let account = self.snapshot.users.of_client(&user);
         let first = self.first_state(account.as_deref(), named, charset);
         let by = response.plugin.filter(|_| caps.contains(Caps::PLUGIN_AUTH));
         let greeted_by = self.snapshot.vars.default_authentication_plugin.as_bytes();
@@ -212,7 +213,7 @@ impl Proxy {
         };
         let login = Login {
             scramble,
-            user: response.user.into(),
+            user: (*user).into(),
             account,
             proved: PasswordRank::Primary,
             first,
@@ -261,11 +262,12 @@ impl Proxy {
             Ok(charset) => charset,
             Err(name) => return self.refuse(id, 1, error::charset_refused(name)),
         };
-        let account = self.snapshot.users.of_client(request.user);
+        let user = charset.read_name(request.user);
+        let account = self.snapshot.users.of_client(&user);
         let named = Some(request.schema).filter(|schema| !schema.is_empty());
         let login = Login {
             scramble: session.auth.scramble,
-            user: request.user.into(),
+            user: (*user).into(),
             first: self.first_state(account.as_deref(), named, charset),
             account,
             proved: PasswordRank::Primary,

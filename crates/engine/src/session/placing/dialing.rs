@@ -12,7 +12,7 @@ use wire::proxy_header::{self, Ends};
 use crate::backend::{BackendLogin, Keys};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Presented};
-use crate::link::Charset;
+use crate::link::{self, Charset};
 use crate::orders::{End, Order};
 use crate::pool::Need;
 use crate::proxy::Proxy;
@@ -122,7 +122,16 @@ impl Proxy {
     pub(crate) fn login_for(&self, dial: &Dial, via: Option<&Via>) -> BackendLogin {
         let Dial { account, class, schema, collation, lease, .. } = dial;
         let secure = dial.server.is_local_socket() && via.is_none();
-        let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure)
+        let name = via.and_then(|via| via.target.user.as_deref());
+        let name = name.unwrap_or(account.told_to_servers().as_bytes());
+        // a client that has the lane for good gets what it asked for
+        let is_read = matches!(lease, Lease::Relay(_)) || link::takes_name(*collation, name);
+        let (collation, schema) = match is_read {
+            true => (*collation, schema.clone()),
+            // the session's own comes into force behind the login, as on any lane
+            false => (UTF8MB4_GENERAL_CI, schema.clone().filter(|schema| schema.is_ascii())),
+        };
+        let login = BackendLogin::new(account.clone(), *class, schema, collation, secure)
             .showing(account.shown_first(dial.server.index), 0);
         let login = if self.is_told_changes(*lease) { login } else { login.untracked() };
         let login = if dial.server.use_ssl && !secure { login.in_tls() } else { login };
