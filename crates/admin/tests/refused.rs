@@ -137,9 +137,9 @@ fn columns_that_nothing_looks_at_are_noted_once_each() {
              Note|1105|mysql_servers {a} column gtid_port: {idle} (and in 1 other row)"
         )
     );
-    let rule = "INSERT INTO mysql_query_rules (rule_id, cache_ttl, sticky_conn) VALUES (1, 100, 1)";
+    let rule = "INSERT INTO mysql_query_rules (rule_id, log, sticky_conn) VALUES (1, 1, 1)";
     run(&mut admin, &[rule, "LOAD MYSQL QUERY RULES TO RUNTIME"]);
-    let note = format!("Note|1105|mysql_query_rules (rule_id=1) column cache_ttl: {idle}");
+    let note = format!("Note|1105|mysql_query_rules (rule_id=1) column log: {idle}");
     assert_eq!(lines(&mut admin, "SHOW WARNINGS"), note);
 }
 

@@ -154,11 +154,11 @@ fn check_shows_every_error_on_standard_error_and_exits_1() {
 #[test]
 fn check_warns_and_exits_0() {
     let scratch = Scratch::new("warnings");
-    let file = scratch.write("odd.toml", "[mysql_variables]\nquery_cache_size_MB = 1\n");
+    let file = scratch.write("odd.toml", "[mysql_variables]\nstacksize = 1048576\n");
     let (code, out, err) = run(&["check", &file]);
     assert_eq!(code, 0);
     assert!(
-        err.contains("note: mysql_variables.query_cache_size_MB (line 2): accepted, but"),
+        err.contains("note: mysql_variables.stacksize (line 2): accepted, but"),
         "{err}"
     );
     assert!(out.ends_with(&format!("{file} is valid, with 1 note\n")), "{out}");
