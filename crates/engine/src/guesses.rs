@@ -74,6 +74,14 @@ impl Guesses {
         Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
     }
 
+    /// Who shows certificates from an address as it is written, before there is a name.
+    pub fn certificates(&self, address: &str) -> Guesser {
+        let mut hasher = self.places.clone();
+        hasher.write(&network(address));
+        hasher.write_u8(2);
+        Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
+    }
+
     /// A number for some bytes that is always the same, and that nobody else can compute.
     pub fn number_of(&self, bytes: &[u8]) -> u64 {
         let hash = double_sha1(&[self.secret.as_slice(), bytes].concat());
@@ -171,6 +179,8 @@ mod tests {
         // neither another address nor a name of this one is touched
         assert_eq!(guesses.begin(guesses.address("10.0.0.2"), 1000, limits), Ok(()));
         assert_eq!(guesses.begin(guesses.guesser("10.0.0.1", b"app"), 1000, LIMITS), Ok(()));
+        // nor are certificates
+        assert_eq!(guesses.begin(guesses.certificates("10.0.0.1"), 1000, limits), Ok(()));
         assert_eq!(guesses.address("2001:db8::1"), guesses.address("2001:db8::ffff:2"));
         assert_eq!(LIMITS.of_address().at_once / LIMITS.at_once, NAMES_AT_A_TIME);
     }

@@ -21,7 +21,7 @@ use rustls::{
 use crate::certificate::{self, Certificate};
 use crate::codec::{Records, Side};
 use crate::fault::TlsFault;
-use crate::handshake::Watch;
+use crate::handshake::{self, Trust, Watch};
 use crate::pem::Pem;
 use crate::suites;
 
@@ -50,7 +50,7 @@ pub struct Acceptor {
     newest: Option<Arc<ServerConfig>>,
     shown: Arc<ByName>,
     /// Says whether an authority vouches for a client's certificate.
-    trust: Option<Arc<dyn ClientCertVerifier>>,
+    trust: Option<Arc<Trust>>,
     certificates: Vec<Certificate>,
 }
 
@@ -63,7 +63,7 @@ impl Acceptor {
         let mut certificates = Vec::new();
         let shown = Arc::new(shown(terms, &provider, &mut certificates)?);
         let trust = trust(terms, &provider, &mut certificates)?;
-        let asks = trust.as_ref().map(|trust| Arc::new(Asks { trust: trust.clone() }));
+        let asks = trust.as_ref().map(|trust| Arc::new(Asks { trust: trust.verifier().clone() }));
         let config = |versions: &[&'static SupportedProtocolVersion]| {
             let builder = ServerConfig::builder_with_provider(provider.clone())
                 .with_protocol_versions(versions)
@@ -124,19 +124,17 @@ impl Acceptor {
 /// What a server's handshake is looked at with.
 pub(crate) struct Serves {
     shown: Arc<ByName>,
-    trust: Option<Arc<dyn ClientCertVerifier>>,
+    trust: Option<Arc<Trust>>,
 }
 
 impl Serves {
     /// SHA-256 of the certificate that is shown to whoever asks for that name.
     pub(crate) fn digest(&self, asked: Option<&str>) -> Option<[u8; 32]> {
-        let certificate = self.shown.of(asked)?.cert.first()?;
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate);
-        digest.as_ref().try_into().ok()
+        Some(handshake::digest(self.shown.of(asked)?.cert.first()?))
     }
 
     /// Who says whether an authority vouches for a client's certificate.
-    pub(crate) fn trust(&self) -> Option<Arc<dyn ClientCertVerifier>> {
+    pub(crate) fn trust(&self) -> Option<Arc<Trust>> {
         self.trust.clone()
     }
 }
@@ -185,7 +183,7 @@ fn trust(
     terms: &Terms,
     provider: &Arc<CryptoProvider>,
     told: &mut Vec<Certificate>,
-) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsFault> {
+) -> Result<Option<Arc<Trust>>, TlsFault> {
     let Some(authorities) = &terms.authorities else {
         return match &terms.revoked {
             Some(revoked) => Err(revoked.fault("there is no ssl_ca whose certificates it lists")),
@@ -206,7 +204,7 @@ fn trust(
     let trust = builder
         .build()
         .map_err(|error| terms.revoked.as_ref().unwrap_or(authorities).fault(&error.to_string()))?;
-    Ok(Some(trust))
+    Ok(Some(Arc::new(Trust::new(trust))))
 }
 
 /// Asks a client for a certificate and for a proof that it has the key, and lets it go on whatever

@@ -4,12 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::server::danger::ClientCertVerifier;
 use x509_parser::extensions::GeneralName;
 use x509_parser::objects::{oid_registry, oid2abbrev};
 use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 
-use crate::handshake::Shown;
+use crate::handshake::{Shown, Trust};
 
 /// A certificate in use, for whoever wants to know which one it is and how long it is good.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,10 +63,7 @@ impl Certificate {
 }
 
 /// The certificate that a client has shown; `trust` is asked about it later.
-pub(crate) fn shown(
-    chain: &[CertificateDer<'static>],
-    trust: Option<Arc<dyn ClientCertVerifier>>,
-) -> Option<Shown> {
+pub(crate) fn shown(chain: &[CertificateDer<'static>], trust: Option<Arc<Trust>>) -> Option<Shown> {
     let (_, parsed) = X509Certificate::from_der(chain.first()?).ok()?;
     Some(Shown {
         subject: distinguished(parsed.subject()),

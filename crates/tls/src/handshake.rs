@@ -1,7 +1,9 @@
 //! What a handshake came to.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use io::Lock;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 
@@ -48,7 +50,7 @@ pub struct Shown {
     pub names: Vec<String>,
     /// Itself, and the certificates behind it.
     pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) trust: Option<Arc<dyn ClientCertVerifier>>,
+    pub(crate) trust: Option<Arc<Trust>>,
 }
 
 impl Shown {
@@ -62,10 +64,55 @@ impl Shown {
             let (shown, max) = (others.len(), OTHERS_MAX);
             return Some(format!("{shown} certificates stand behind it, where {max} may"));
         }
-        let verdict = trust.verify_client_cert(own, others, UnixTime::now());
+        let verdict = trust.verifier.verify_client_cert(own, others, UnixTime::now());
+        if verdict.is_ok() {
+            trust.note_good(own);
+        }
         verdict.err().map(|error| error.to_string())
     }
+
+    /// Whether nobody had a doubt about it before, by the same authorities and lists.
+    pub fn was_good(&self) -> bool {
+        let own = self.trust.as_ref().zip(self.chain.first());
+        own.is_some_and(|(trust, own)| trust.good.take().contains(&digest(own)))
+    }
 }
+
+/// Who says whether an authority vouches for clients' certificates.
+#[derive(Debug)]
+pub(crate) struct Trust {
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// Digests of certificates that were good.
+    good: Lock<BTreeSet<[u8; 32]>>,
+}
+
+impl Trust {
+    pub(crate) fn new(verifier: Arc<dyn ClientCertVerifier>) -> Self {
+        Self { verifier, good: Lock::default() }
+    }
+
+    pub(crate) fn verifier(&self) -> &Arc<dyn ClientCertVerifier> {
+        &self.verifier
+    }
+
+    fn note_good(&self, own: &CertificateDer<'_>) {
+        let mut good = self.good.take();
+        good.insert(digest(own));
+        // which one goes is chance: they stand in the order of digests
+        if good.len() > GOOD_MAX {
+            good.pop_first();
+        }
+    }
+}
+
+/// SHA-256 of a certificate.
+pub(crate) fn digest(certificate: &CertificateDer<'_>) -> [u8; 32] {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate);
+    digest.as_ref().try_into().unwrap_or_default()
+}
+
+/// Of so many certificates it is remembered that they were good: half a megabyte.
+const GOOD_MAX: usize = 1 << 13;
 
 /// Most certificates behind one's own: what it takes to judge more grows with each.
 pub(crate) const OTHERS_MAX: usize = 4;
@@ -98,5 +145,22 @@ impl Watch {
     /// Only the first one counts.
     pub(crate) fn fail(&self, fault: String) {
         let _ = self.0.fault.set(fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::server::WebPkiClientVerifier;
+
+    use super::*;
+
+    #[test]
+    fn of_many_certificates_that_were_good_some_are_remembered() {
+        let trust = Trust::new(WebPkiClientVerifier::no_client_auth());
+        let certificate = |number: usize| CertificateDer::from(number.to_le_bytes().to_vec());
+        (0..GOOD_MAX + 50).for_each(|number| trust.note_good(&certificate(number)));
+        let is_known = |number| trust.good.take().contains(&digest(&certificate(number)));
+        assert_eq!((0..GOOD_MAX + 50).filter(|number| is_known(*number)).count(), GOOD_MAX);
+        assert!(!is_known(GOOD_MAX + 50));
     }
 }

@@ -166,6 +166,10 @@ impl ClientCertificate for OfClient {
         &self.shown.names
     }
 
+    fn was_good(&self) -> bool {
+        self.shown.was_good()
+    }
+
     fn doubt(&self) -> Option<String> {
         self.doubt.get_or_init(|| self.shown.doubt()).clone()
     }

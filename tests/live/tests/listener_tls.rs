@@ -204,7 +204,8 @@ fn each_word_is_demanded_at_its_listener_alone() {
 #[test]
 fn certificates_that_nobody_vouches_for_are_guesses_of_their_address() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let few = "failed_connections_threshold = 1\nfailed_connection_delay = 60000";
+    let few = "failed_connections_threshold = 1\nfailed_connection_delay = 600000\n\
+               connect_timeout_client = 1000";
     let scene = Scene::new(cluster.primary(), ["certificate", "", ""], few);
     let port = scene.ports[0];
     let held_up = || scene.proxy.counter("logins_held_up").expect("counted");
@@ -218,6 +219,9 @@ fn certificates_that_nobody_vouches_for_are_guesses_of_their_address() {
     let (judged, others) = told.split_at(10);
     assert!(judged.iter().all(|told| told.contains("UnknownIssuer")), "{told:?}");
     assert!(others.iter().all(|told| told.contains("ERROR 1129")), "{told:?}");
+    assert_eq!(held_up(), 5);
+    // whoever shares the address, and has shown a good one before, comes in all the while
+    assert_eq!(outcome(&scene.client(port, &scene.showing("app"))), "served");
     assert_eq!(held_up(), 5);
 }
 

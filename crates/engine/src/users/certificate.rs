@@ -19,6 +19,9 @@ pub trait ClientCertificate: fmt::Debug + Send + Sync {
     /// Its further names: `DNS:app`, `IP:10.0.0.1`, `URI:spiffe://x/app`, `email:a@x`.
     fn names(&self) -> &[String];
 
+    /// Whether nobody had a doubt about it before, by the authorities of its handshake.
+    fn was_good(&self) -> bool;
+
     /// Why no authority that is trusted vouches for it; `None` where one does. It may take
     /// milliseconds to find out.
     fn doubt(&self) -> Option<String>;
@@ -228,6 +231,10 @@ mod tests {
 
         fn names(&self) -> &[String] {
             &self.1
+        }
+
+        fn was_good(&self) -> bool {
+            false
         }
 
         fn doubt(&self) -> Option<String> {

@@ -224,7 +224,7 @@ impl Proxy {
             seq,
         };
         let auth = response.auth_response.to_vec();
-        self.judge(id, Box::new(login), &auth);
+        self.come_in_or_wait(id, Box::new(login), &auth);
     }
 
     /// The state a session of this account begins with.

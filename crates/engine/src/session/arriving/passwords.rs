@@ -24,7 +24,16 @@ use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned, Passwor
 #[derive(Debug)]
 pub(crate) struct Unjudged {
     login: Box<Login>,
-    shown: Shown<'static>,
+    what: Unlooked,
+}
+
+/// What nobody has looked at.
+#[derive(Debug)]
+enum Unlooked {
+    /// What is to prove the password.
+    Proof(Shown<'static>),
+    /// The certificate that the listener demands; behind it the response to the challenge.
+    AtListener(Vec<u8>),
 }
 
 pub(crate) enum Shown<'a> {
@@ -168,14 +177,30 @@ impl Proxy {
         match begun {
             Ok(()) => self.weigh(id, login, &shown, [by_name, by_address]),
             Err(wait_us) => {
-                // not for all who wait at the same moment
-                let jitter_us = self.pool.random() % by_name.1.each_us.max(1);
-                let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.phase = Phase::Unjudged(Unjudged { login, shown: shown.into_owned() });
-                }
-                self.wake(id, at_us);
+                let what = Unlooked::Proof(shown.into_owned());
+                self.hold_up(id, Unjudged { login, what }, wait_us);
             }
+        }
+    }
+
+    /// What is shown is looked at later.
+    fn hold_up(&mut self, id: SessionId, unjudged: Unjudged, wait_us: u64) {
+        // not for all who wait at the same moment
+        let each_us = self.snapshot.vars.failed_connection_delay_ms * 1000;
+        let jitter_us = self.pool.random() % each_us.max(1);
+        let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Unjudged(unjudged);
+        }
+        self.wake(id, at_us);
+    }
+
+    /// A login comes in, or waits until its certificate may be looked at.
+    pub(super) fn come_in_or_wait(&mut self, id: SessionId, login: Box<Login>, response: &[u8]) {
+        if let Err((login, wait_us)) = self.come_in(id, login, response) {
+            self.stats.logins_held_up += 1;
+            let what = Unlooked::AtListener(response.to_vec());
+            self.hold_up(id, Unjudged { login, what }, wait_us);
         }
     }
 
@@ -184,9 +209,15 @@ impl Proxy {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         match std::mem::replace(&mut session.phase, Phase::Idle) {
-            Phase::Unjudged(Unjudged { login, shown }) if now_us < due_us => {
-                self.try_proof(id, login, shown);
-            }
+            Phase::Unjudged(Unjudged { login, what }) if now_us < due_us => match what {
+                Unlooked::Proof(shown) => self.try_proof(id, login, shown),
+                Unlooked::AtListener(response) => {
+                    if let Err((login, wait_us)) = self.come_in(id, login, &response) {
+                        let what = Unlooked::AtListener(response);
+                        self.hold_up(id, Unjudged { login, what }, wait_us);
+                    }
+                }
+            },
             Phase::Unjudged(unjudged) => {
                 self.note_login(id, true);
                 self.refuse(id, unjudged.login.seq, error::too_many_wrong_passwords());

@@ -68,23 +68,42 @@ impl Proxy {
         if !client.secure {
             return Some(error::insecure_transport());
         }
-        if !demand.certificate {
-            return None;
+        let lack = Demands::any().differ_from(self.certificate_of(id));
+        lack.filter(|_| demand.certificate).map(|lack| error::access_refused(&lack.to_string()))
+    }
+
+    /// A login comes to its listener, which may demand that an authority vouches for the client's
+    /// certificate. To find that none does may take long: it is a guess, unless it is known of the
+    /// certificate that one did. Returns how many microseconds it has to wait before it is judged.
+    pub(super) fn come_in(
+        &mut self,
+        id: SessionId,
+        login: Box<Login>,
+        response: &[u8],
+    ) -> Result<(), (Box<Login>, u64)> {
+        let client = self.sessions.get(id).map(|session| &session.client);
+        let demands = client.and_then(|client| client.demand).is_some_and(|it| it.certificate);
+        let guessers = self.guessers(id, b"");
+        if let Some(shown) = self.certificate_of(id).filter(|_| demands)
+            && let (Some(client), Some([_, (_, limits)])) = (client, guessers)
+        {
+            let guesses = &self.offer.guesses;
+            let place = Some(guesses.certificates(&client.addr)).filter(|_| !shown.was_good());
+            if let Some(wait_us) =
+                place.and_then(|who| guesses.begin(who, self.now_us, limits).err())
+            {
+                return Err((login, wait_us));
+            }
+            if let Some(why) = shown.doubt() {
+                self.stats.denied_without_tls += 1;
+                let error = error::access_refused(&Lack::Doubted(why).to_string());
+                self.refuse(id, login.seq, error);
+                return Ok(());
+            }
+            place.into_iter().for_each(|who| guesses.give_back(who, limits));
         }
-        if let Some(lack) = Demands::any().differ_from(self.certificate_of(id)) {
-            return Some(error::access_refused(&lack.to_string()));
-        }
-        // to find that nobody vouches for it may take long: it is a guess
-        let [_, (who, limits)] = self.guessers(id, b"")?;
-        if self.offer.guesses.begin(who, self.now_us, limits).is_err() {
-            self.stats.logins_held_up += 1;
-            return Some(error::too_many_wrong_passwords());
-        }
-        if let Some(why) = self.certificate_of(id)?.doubt() {
-            return Some(error::access_refused(&Lack::Doubted(why).to_string()));
-        }
-        self.offer.guesses.give_back(who, limits);
-        None
+        self.judge(id, login, response);
+        Ok(())
     }
 
     /// The handshake of a client's TLS is over: what follows is its login.
