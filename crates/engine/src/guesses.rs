@@ -49,7 +49,8 @@ impl GuessLimits {
 }
 
 impl Guesses {
-    /// None made yet; `secret` is random.
+    /// None made yet; `secret` is random, and the same as long as names that do not exist are to be
+    /// asked the same.
     pub fn new(secret: [u8; 32]) -> Self {
         let owed_until_us = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
         let mut places = DefaultHasher::new();
@@ -80,6 +81,11 @@ impl Guesses {
         hasher.write(&network(address));
         hasher.write_u8(2);
         Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
+    }
+
+    /// What nobody else knows.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// A number for some bytes that is always the same, and that nobody else can compute.

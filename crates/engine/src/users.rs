@@ -34,7 +34,6 @@ pub use backends::Backends;
 pub(crate) use certificate::Lack;
 pub use certificate::{ClientCertificate, Demands};
 pub use credential::{Credential, Form, ReadPasswords};
-use credential::{ROUNDS, rounds};
 pub use learned::{Learned, Lessons};
 pub use name_pattern::NamePattern;
 
@@ -43,7 +42,8 @@ const TABLE: &str = "mysql_users";
 const ONE_PASSWORD: &str = "password_from \"login\" is also for servers: no second row or \
     backend_username says another";
 
-const OF_NOBODY: &[u8] = b"$A$005$nobody has this saltnobody has this hash, whatever it shows....";
+/// What a hash has that MySQL makes.
+const SHA2_ROUNDS_MIN: u32 = 5_000;
 
 /// An account that is in force.
 #[derive(Clone)]
@@ -192,11 +192,8 @@ pub struct Users {
     patterns: Vec<Arc<Account>>,
     /// What those that clients may use ask of them.
     asked: ProofCounts,
-    /// A hash like those that are stored, of no password: it takes as long to look at as the
-    /// slowest of them.
-    of_nobody: Option<Box<[u8]>>,
-    /// The most hashes of `caching_sha2_password` that an account has.
-    sha2_hashes: usize,
+    /// The most rounds of `caching_sha2_password` that an account takes.
+    sha2_rounds: u32,
     /// What was read on servers of passwords.
     read: Arc<ReadPasswords>,
     /// Who can be asked about passwords.
@@ -283,16 +280,7 @@ impl Users {
         });
         for account in users.by_name.values().filter(|account| account.frontend) {
             users.asked.count(account.asked());
-            users.sha2_hashes = users.sha2_hashes.max(account.sha2_hashes());
-            for (_, stored) in account.passwords() {
-                if let Credential::CachingSha2(stored) = stored
-                    && rounds(stored) > rounds(users.hash_of_nobody())
-                {
-                    let salt_and_hash = OF_NOBODY.iter().skip(ROUNDS.end);
-                    let like = stored.iter().take(ROUNDS.end).chain(salt_and_hash);
-                    users.of_nobody = Some(like.copied().collect());
-                }
-            }
+            users.sha2_rounds = users.sha2_rounds.max(account.sha2_rounds());
         }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
     }
@@ -314,15 +302,10 @@ impl Users {
         self.by_name.get(name).filter(|account| account.frontend)
     }
 
-    /// A hash of no password, for a name that is not there.
-    pub fn hash_of_nobody(&self) -> &[u8] {
-        self.of_nobody.as_deref().unwrap_or(OF_NOBODY)
-    }
-
-    /// How many hashes of `caching_sha2_password` are looked at before a password is wrong, for
-    /// every name: as many as for the account that has most.
-    pub fn sha2_hashes(&self) -> usize {
-        self.sha2_hashes.max(1)
+    /// How many rounds of `caching_sha2_password` it takes to find that a password is wrong, for
+    /// every name: as many as for the account that takes most.
+    pub fn sha2_rounds(&self) -> u32 {
+        self.sha2_rounds.max(SHA2_ROUNDS_MIN)
     }
 
     /// What is asked of a client whose name is not there: as frequent among numbers as it is among

@@ -19,6 +19,7 @@ mod demo;
 mod explain;
 mod import;
 mod init;
+mod lasting_secret;
 mod lint;
 mod listeners;
 mod listening;

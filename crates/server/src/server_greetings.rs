@@ -47,8 +47,9 @@ struct Said {
     status: Status,
 }
 
-/// The offer that fits every server that answers.
-pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> {
+/// The offer that fits every server that answers; what is asked of names that do not exist follows
+/// from `secret`.
+pub(crate) fn find(places: impl Iterator<Item = Addr>, secret: [u8; 32]) -> anyhow::Result<Offer> {
     let asked: Vec<_> = places.map(|addr| thread::spawn(move || ask(&addr))).collect();
     let said: Vec<Said> =
         asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
@@ -66,7 +67,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         collation_after_reset,
         collations: said.first().map_or(KnownCollations::ANY, |first| first.collations),
         login_checks: Default::default(),
-        guesses: Guesses::new(*key.secret()),
+        guesses: Guesses::new(secret),
         cache: Offer::cache_by(key.secret()),
         status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),
         key,

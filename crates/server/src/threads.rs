@@ -32,8 +32,8 @@ use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
 use crate::switching::Switching;
 use crate::{
-    clock, listening, login_checks, logs, name_lookup, passwords, publisher, reload,
-    server_greetings,
+    clock, lasting_secret, listening, login_checks, logs, name_lookup, passwords, publisher,
+    reload, server_greetings,
 };
 
 /// The workers of this process, serving.
@@ -115,8 +115,8 @@ pub(crate) fn start(
     let vars = snapshot.vars.clone();
     let nowhere = (&Topology::default(), &ServerAddresses::default());
     let addresses: Vec<_> = publisher::places_of_new(nowhere, &snapshot.topology).collect();
-    let offer =
-        Arc::new(server_greetings::find(addresses.iter().filter_map(|(_, addr)| addr.clone()))?);
+    let places = addresses.iter().filter_map(|(_, addr)| addr.clone());
+    let offer = Arc::new(server_greetings::find(places, lasting_secret::of(datadir))?);
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let (doubts, heard) = channel();
@@ -302,7 +302,7 @@ fn make(
 }
 
 /// Fills with random bytes; the system's generator failing is not survivable for a login.
-fn fill(bytes: &mut [u8]) {
+pub(crate) fn fill(bytes: &mut [u8]) {
     rand::fill(bytes).expect("the random generator of the system works");
 }
 

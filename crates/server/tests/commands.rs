@@ -157,10 +157,7 @@ fn check_warns_and_exits_0() {
     let file = scratch.write("odd.toml", "[mysql_variables]\nstacksize = 1048576\n");
     let (code, out, err) = run(&["check", &file]);
     assert_eq!(code, 0);
-    assert!(
-        err.contains("note: mysql_variables.stacksize (line 2): accepted, but"),
-        "{err}"
-    );
+    assert!(err.contains("note: mysql_variables.stacksize (line 2): accepted, but"), "{err}");
     assert!(out.ends_with(&format!("{file} is valid, with 1 note\n")), "{out}");
 }
 

@@ -112,10 +112,9 @@ impl Account {
         asked.into_iter().find(|form| forms.contains(form)).unwrap_or(primary)
     }
 
-    /// How many hashes of `caching_sha2_password` are looked at before a password is wrong.
-    pub(super) fn sha2_hashes(&self) -> usize {
-        let is_sha2 = |credential: &Credential| matches!(credential, Credential::CachingSha2(_));
-        self.passwords().filter(|(_, stored)| is_sha2(stored)).count()
+    /// How many rounds of `caching_sha2_password` it takes to find that a password is wrong.
+    pub(super) fn sha2_rounds(&self) -> u32 {
+        self.passwords().map(|(_, stored)| stored.sha2_rounds()).fold(0, u32::saturating_add)
     }
 
     /// Whether clients may prove one password for both.

@@ -1,7 +1,6 @@
 //! What is stored of a password, and in what form.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use wire::auth::{Plugin, ed25519, native, parsec, sha2};
 
@@ -113,8 +112,9 @@ impl Credential {
         match Plugin::from_name(plugin.as_bytes()) {
             Plugin::NativePassword | Plugin::CachingSha2 if stored.is_empty() => Ok(Self::Empty),
             Plugin::NativePassword | Plugin::CachingSha2 => match Self::parse(stored)? {
-                Self::CachingSha2(stored) if rounds(&stored) > Some(ROUNDS_MAX) => {
-                    Err(format!("its hash has more than {ROUNDS_MAX},000 rounds"))
+                hash if hash.sha2_rounds() > ROUNDS_MAX => {
+                    let thousands = ROUNDS_MAX / 1000;
+                    Err(format!("its hash has more than {thousands},000 rounds"))
                 }
                 hash @ (Self::Native(_) | Self::CachingSha2(_)) => Ok(hash),
                 _ => Err(format!("what {plugin} has of it is no hash")),
@@ -148,24 +148,23 @@ impl Credential {
         matches!(self, Self::AtServers | Self::Checked(_))
     }
 
+    /// How many rounds of `caching_sha2_password` it takes to look at it.
+    pub(crate) fn sha2_rounds(&self) -> u32 {
+        match self {
+            Self::CachingSha2(stored) => sha2::rounds(stored).unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
     /// Whether there is a password at all.
     pub fn is_empty(&self) -> bool {
         *self == Self::Empty
     }
 }
 
-/// Where a hash of `caching_sha2_password` has its rounds.
-pub(super) const ROUNDS: Range<usize> = 3..6;
-
-/// Thousands of rounds that a hash may have which a server says: each takes a worker a third of a
+/// Rounds that a hash may have which a server says: each thousand takes a worker a third of a
 /// millisecond, at every try of a client.
-const ROUNDS_MAX: u32 = 20;
-
-/// The thousands of rounds of a hash of `caching_sha2_password`.
-pub(super) fn rounds(stored: &[u8]) -> Option<u32> {
-    let digits = std::str::from_utf8(stored.get(ROUNDS)?).ok()?;
-    u32::from_str_radix(digits, 16).ok()
-}
+const ROUNDS_MAX: u32 = 20_000;
 
 fn unhex(hex: &[u8]) -> [u8; 20] {
     let nibble = |c: &u8| match c {

@@ -71,7 +71,7 @@ pub(crate) struct Login {
 
 impl Login {
     /// Servers, PAM or LDAP are shown the password.
-    fn is_passed_on(&self) -> bool {
+    pub(super) fn is_passed_on(&self) -> bool {
         self.account.as_ref().is_some_and(|account| account.credential.is_passed_on())
     }
 }
@@ -315,11 +315,6 @@ impl Proxy {
             Expect::Password if secure || packet.payload == [0] => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
                 self.judge_first(id, login, Shown::Password(clear.into()));
-            }
-            // only here, so that a name is not told from others by what is asked before
-            Expect::Encrypted if login.is_passed_on() => {
-                self.report_insecure(id, &login, "SSL is required");
-                self.deny(id, &login);
             }
             Expect::Encrypted => {
                 self.judge_first(id, login, Shown::Encrypted(packet.payload.into()));

@@ -270,7 +270,9 @@ impl Proxy {
             (Shown::Response(response), _) => worth_of_response(&login, form, response),
             (_, clear) => {
                 let clear = clear.as_deref().unwrap_or_default();
-                worth_of_clear(&login, form, clear, &self.snapshot.users)
+                // what came under the key is shown to no server
+                let may_be_passed_on = matches!(shown, Shown::Password(_));
+                worth_of_clear(&login, form, (clear, may_be_passed_on), &self.snapshot.users)
             }
         };
         match worth {
@@ -285,7 +287,12 @@ impl Proxy {
             }
             // it was given by a salt of before
             Worth::Wrong if login.expect == Expect::BeforeSalt => self.tell_salt(id, login),
-            Worth::Wrong => self.deny(id, &login),
+            Worth::Wrong => {
+                if login.is_passed_on() && matches!(shown, Shown::Encrypted(_)) {
+                    self.report_insecure(id, &login, "SSL is required");
+                }
+                self.deny(id, &login);
+            }
             Worth::Unknown => self.ask_for_password(id, login),
             Worth::OfServers => self.ask_servers(id, login, &clear.unwrap_or_default()),
             Worth::OfOthers => self.ask_others(id, login, &clear.unwrap_or_default()),
@@ -351,7 +358,8 @@ fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
     if form == Form::Empty {
         // caching_sha2 clients send a lone zero byte for an empty password
         let is_empty = response.iter().all(|byte| *byte == 0);
-        return if is_empty { Worth::Right(PasswordRank::Primary) } else { Worth::Wrong };
+        let is_right = is_empty && !account.is_some_and(|it| proves_nothing(it, &it.credential));
+        return if is_right { Worth::Right(PasswordRank::Primary) } else { Worth::Wrong };
     }
     if login.plugin == Plugin::NativePassword {
         let proved = account.and_then(|account| proved_native(account, login, response));
@@ -389,35 +397,36 @@ fn proved_native(account: &Account, login: &Login, response: &[u8]) -> Option<Pa
 
 /// What a password is worth that was shown as it is.
 ///
-/// Before one of a name that is asked for the password itself is wrong, as many hashes are looked
-/// at as the account with most of them has: whether the name has two, one, or is not there.
-fn worth_of_clear(login: &Login, form: Form, clear: &[u8], users: &Users) -> Worth {
+/// Before one of a name that is asked for the password itself is wrong, as many rounds are spent as
+/// on the account that takes most: whether the name takes more, fewer, or is not there.
+fn worth_of_clear(
+    login: &Login,
+    form: Form,
+    (clear, may_be_passed_on): (&[u8], bool),
+    users: &Users,
+) -> Worth {
     if clear.len() > PASSWORD_BYTES_MAX {
         return Worth::Wrong;
     }
-    let mut looked_at = 0;
+    let mut spent = 0_u32;
     if let Some(account) = &login.account {
         match account.credential {
             // to many LDAP servers, a bind without a password is none, and right
-            _ if clear.is_empty() => {}
+            _ if clear.is_empty() || !may_be_passed_on => {}
             Credential::AtServers => return Worth::OfServers,
             Credential::Checked(_) => return Worth::OfOthers,
             _ => {}
         }
         for (rank, stored) in account.passwords() {
-            looked_at += usize::from(matches!(stored, Credential::CachingSha2(_)));
-            if is_password(clear, stored) {
+            spent = spent.saturating_add(stored.sha2_rounds());
+            if is_password(clear, stored) && !proves_nothing(account, stored) {
                 account.learn(stored, Learned::Clear(clear.into()));
                 return Worth::Right(rank);
             }
         }
     }
     match form {
-        Form::CachingSha2 => {
-            for _ in looked_at..users.sha2_hashes() {
-                sha2::verify_stored(clear, users.hash_of_nobody());
-            }
-        }
+        Form::CachingSha2 => sha2::spend(clear, users.sha2_rounds().saturating_sub(spent)),
         Form::Ed25519 if login.account.is_none() => drop(ed25519::public_key(clear)),
         Form::Parsec(factor) if login.account.is_none() => {
             drop(parsec::Key::derive(clear, &parsec::salt_for(b"", &[0; 32], factor)));
@@ -425,6 +434,12 @@ fn worth_of_clear(login: &Login, form: Form, clear: &[u8], users: &Users) -> Wor
         _ => {}
     }
     Worth::Wrong
+}
+
+/// Whether it is no password that could be right: of an account whose clients are known by their
+/// certificates, an empty one is none.
+fn proves_nothing(account: &Account, stored: &Credential) -> bool {
+    account.demands.replace_password() && stored.is_empty()
 }
 
 fn is_password(clear: &[u8], stored: &Credential) -> bool {

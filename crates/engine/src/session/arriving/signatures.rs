@@ -38,7 +38,7 @@ impl Proxy {
     }
 
     fn made_salt(&self, login: &Login, factor: u8) -> [u8; parsec::SALT_BYTES] {
-        parsec::salt_for(&login.user, self.offer.key.secret(), factor)
+        parsec::salt_for(&login.user, self.offer.guesses.secret(), factor)
     }
 
     /// Whether a client's answer is right.
@@ -100,13 +100,15 @@ fn is_signed_by_ed25519(login: &Login, form: Form, challenge: &[u8; 32], respons
         _ => Some(ed25519::public_key(clear.unwrap_or_default())).filter(|_| clear.is_some()),
     };
     let is_right = ed25519::verify(response, challenge, &public.unwrap_or(ed25519::OF_NOBODY));
-    let says_nothing = response.is_empty() && form == Form::Empty;
+    let says_nothing = response.is_empty() && form == Form::Empty && clear.is_some();
     says_nothing || is_right && public.is_some()
 }
 
 /// The password of an account that is stored as it is.
 fn clear_of(account: &Account) -> Option<&[u8]> {
     match &account.credential {
+        // of an account whose clients are known by their certificates it is no password
+        Credential::Empty if account.demands.replace_password() => None,
         Credential::Empty => Some(b""),
         Credential::Clear { password, .. } => Some(password),
         _ => None,

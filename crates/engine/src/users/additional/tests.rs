@@ -158,9 +158,16 @@ fn a_login_asks_for_what_proves_either_and_every_name_costs_as_much() {
     assert_eq!(form(OLD, "x"), Form::Native);
     assert_eq!(form(OLD, &sha2), Form::CachingSha2);
     assert_eq!(form(&sha2, "x"), Form::CachingSha2);
-    assert_eq!(users(&[plain("b", "x")]).sha2_hashes(), 1);
-    assert_eq!(users(&[row(&sha2, "x")]).sha2_hashes(), 1);
-    assert_eq!(users(&[row(&sha2, &other), plain("b", &sha2)]).sha2_hashes(), 2);
-    let slow = other.replace("005", "009");
-    assert!(users(&[row(&sha2, &slow)]).hash_of_nobody().starts_with(b"$A$009$"));
+    let rounds = |rows: &[UserRow]| users(rows).sha2_rounds();
+    assert_eq!(rounds(&[plain("b", "x")]), 5_000);
+    assert_eq!(rounds(&[row(&sha2, "x")]), 5_000);
+    assert_eq!(rounds(&[row(&sha2, &other), plain("b", &sha2)]), 10_000);
+    let slow = other.replace("005", "014");
+    assert_eq!(rounds(&[row(&sha2, &slow), plain("b", &sha2)]), 25_000);
+    assert_eq!(rounds(&[plain("b", &sha2), plain("c", &slow)]), 20_000);
+    let account = |row| found(&users(&[row])).sha2_rounds();
+    assert_eq!(
+        [row(&sha2, &slow), row(&sha2, "x"), row("x", "y")].map(account),
+        [25_000, 5_000, 0]
+    );
 }

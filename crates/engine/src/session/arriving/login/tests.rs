@@ -32,19 +32,28 @@ struct Scene {
 
 impl Scene {
     fn new(announced: Plugin, has: &'static [Plugin], stored: &[u8], in_tls: bool) -> Self {
-        let password = stored.to_vec();
-        let user = UserRow { username: "ann".into(), password, ..UserRow::default() };
         let plugin = ("mysql-default_authentication_plugin".into(), announced.name().into());
-        let draft = Draft { users: vec![user], variables: vec![plugin], ..Draft::default() };
+        let scene = Self::of(|draft| {
+            draft.users[0].password = stored.to_vec();
+            draft.variables.push(plugin);
+        });
+        Self { has, announced, in_tls, ..scene }
+    }
+
+    fn of(amend: impl FnOnce(&mut Draft)) -> Self {
+        let user = UserRow { username: "ann".into(), ..UserRow::default() };
+        let mut draft = Draft { users: vec![user], ..Draft::default() };
+        amend(&mut draft);
         let key = ServerKey::generate().expect("a key can be made");
         let offer = Offer::new(b"8.0.11", Caps::OF_OWN_SERVERS, key);
         let snapshot = Snapshot::compile(&draft).expect("valid");
         let proxy = Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [0; 32]);
-        Self { proxy, has, announced, in_tls }
+        Self { proxy, has: BOTH, announced: Plugin::NativePassword, in_tls: false }
     }
 
-    /// How many answers a login takes; `None` where the client has not what it is asked for.
-    fn log_in(&mut self) -> Option<usize> {
+    /// A client that is greeted, in TLS if it is to be: with its challenge and the number of its
+    /// next packet.
+    fn arrive(&mut self) -> (SessionId, [u8; 20], u8) {
         let id = self.proxy.on_accepted(Arrival {
             client: "127.0.0.1".into(),
             client_port: 40_000,
@@ -68,6 +77,12 @@ impl Scene {
             let secured = Secured { version, cipher, server_name, own_digest, certificate };
             self.proxy.on_secured(id, secured);
         }
+        (id, greeting.scramble, seq)
+    }
+
+    /// How many answers a login takes; `None` where the client has not what it is asked for.
+    fn log_in(&mut self) -> Option<usize> {
+        let (id, scramble, mut seq) = self.arrive();
         let is_had = self.has.contains(&self.announced);
         let plugin = if is_had { self.announced } else { self.has[0] };
         let response = HandshakeResponse {
@@ -75,7 +90,7 @@ impl Scene {
             max_packet: 1 << 24,
             collation: collation_table::UTF8MB4_GENERAL_CI,
             user: b"ann",
-            auth_response: &answer(plugin, &greeting.scramble),
+            auth_response: &answer(plugin, &scramble),
             schema: None,
             plugin: Some(plugin.name().as_bytes()),
             attributes: &[],
@@ -91,13 +106,11 @@ impl Scene {
                     let switch = AuthSwitch::parse(&last).expect("a switch");
                     let asked = Plugin::from_name(switch.plugin);
                     let has = self.has.contains(&asked);
-                    has.then(|| answer(asked, &greeting.scramble))?
+                    has.then(|| answer(asked, &scramble))?
                 }
                 [1, 4] if self.in_tls => [PASSWORD, &[0]].concat(),
                 [1, 4] => PublicKeyRequest::PAYLOAD.to_vec(),
-                [1, ref pem @ ..] => {
-                    encrypt_password(pem, PASSWORD, &greeting.scramble).expect("a key")
-                }
+                [1, ref pem @ ..] => encrypt_password(pem, PASSWORD, &scramble).expect("a key"),
                 _ => panic!("{}", String::from_utf8_lossy(&last)),
             };
             self.say(id, &mut seq, |out| out.extend_from_slice(&said));
@@ -170,5 +183,75 @@ fn a_login_takes_as_many_answers_as_the_documentation_says() {
                 format!("| `{}` | {name} | {clear} | {native} | {sha2} |\n", announced.name());
             assert!(documentation.contains(&row), "{row}");
         }
+    }
+}
+
+/// What a client that begins by `caching_sha2_password` is told last, and how many passwords its
+/// address may show at once afterwards.
+fn told(attributes: &str, in_tls: bool, password: &[u8]) -> (String, usize) {
+    let mut scene = Scene::of(|draft| {
+        draft.users[0].password.clear();
+        draft.users[0].attributes = attributes.to_owned();
+        draft.variables.push(("mysql-failed_connections_threshold".into(), "2".into()));
+    });
+    scene.in_tls = in_tls;
+    let (id, scramble, mut seq) = scene.arrive();
+    let mut auth_response = password.to_vec();
+    if !password.is_empty() {
+        auth_response = sha2::scramble(password, &scramble).to_vec();
+    }
+    // a client without an answer to the greeting waits to be asked, unless it goes by its plugin
+    let plugin = if password.is_empty() { scene.announced } else { Plugin::CachingSha2 };
+    let plugin = Some(plugin.name().as_bytes());
+    let (schema, attributes, user): (_, &[u8], &[u8]) = (None, &[], b"ann");
+    let (collation, max_packet, caps) = (collation_table::UTF8MB4_GENERAL_CI, 1 << 24, CAPS);
+    let auth_response = auth_response.as_slice();
+    let response = HandshakeResponse {
+        caps,
+        max_packet,
+        collation,
+        user,
+        auth_response,
+        schema,
+        plugin,
+        attributes,
+        zstd_level: 0,
+    };
+    let [_, (who, limits)] = scene.proxy.guessers(id, b"ann").expect("it is there");
+    scene.say(id, &mut seq, |out| response.encode(out));
+    let mut last = scene.heard().pop().expect("an answer");
+    while let [1, asked @ ..] = &*last {
+        let said = match asked {
+            [4] if in_tls => [password, &[0]].concat(),
+            [4] => PublicKeyRequest::PAYLOAD.to_vec(),
+            pem => encrypt_password(pem, password, &scramble).expect("a key"),
+        };
+        seq += 1;
+        scene.say(id, &mut seq, |out| out.extend_from_slice(&said));
+        last = scene.heard().pop().expect("an answer");
+    }
+    let guesses = &scene.proxy.offer.guesses;
+    let left = (0..100).take_while(|_| guesses.begin(who, 0, limits).is_ok()).count();
+    (String::from_utf8_lossy(&last[9..]).into_owned(), left)
+}
+
+/// In clear text, a password that only servers could prove is as wrong as any, and costs as much.
+#[test]
+fn a_password_for_servers_is_a_guess_in_clear_text_as_well() {
+    let denied = "Access denied for user 'ann'@'127.0.0.1' (using password: YES)".to_owned();
+    for attributes in [r#"{"password_from": "login"}"#, r#"{"password_from": "servers"}"#] {
+        let (told, left) = told(attributes, false, b"guess");
+        assert_eq!(told, denied, "{attributes}");
+        assert_eq!(left, 19, "{attributes}");
+    }
+}
+
+/// Who is known by a certificate has no password that could be right: not the empty one either.
+#[test]
+fn an_empty_password_proves_nothing_in_place_of_a_certificate() {
+    let denied = "Access denied for user 'ann'@'127.0.0.1' (using password: NO)".to_owned();
+    let attributes = r#"{"spiffe_id": "spiffe://example/app"}"#;
+    for in_tls in [true, false] {
+        assert_eq!(told(attributes, in_tls, b"").0, denied);
     }
 }
