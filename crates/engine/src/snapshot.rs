@@ -208,6 +208,13 @@ impl Snapshot {
         Ok(Self { placed: placed.into(), topology, ..self })
     }
 
+    /// Whether a server is in a hostgroup, by its host and port.
+    pub fn has_server(&self, hostgroup: HostgroupId, server: &(Box<str>, i64)) -> bool {
+        self.placed.iter().any(|placed| {
+            placed.row.hostgroup_id == i64::from(hostgroup.0) && is_server(&placed.row, server)
+        })
+    }
+
     fn after(draft: &Draft, before: Option<&Self>) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
         let old = |is_same: fn(&Draft, &Draft) -> bool| {
@@ -229,12 +236,7 @@ impl Snapshot {
         };
         let clusters = keep(clusters, &mut faults);
         faults.extend(unpaired(draft).chain(unsound_programs(draft)).chain(unsound_tls(draft)));
-        let users = match (old(|a, b| a.users == b.users), before) {
-            (Some(same), _) => Ok(same.users.clone()),
-            (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
-            (None, None) => Users::compile(&draft.users).map(Arc::new),
-        };
-        let users = keep(users, &mut faults);
+        let users = keep(users(draft, before), &mut faults);
         let vars = match old(|a, b| a.variables == b.variables) {
             Some(same) => Ok(same.vars.clone()),
             None => Vars::from_pairs(&draft.variables).map(Arc::new),
@@ -277,6 +279,29 @@ impl Snapshot {
             _ => Err(faults),
         }
     }
+}
+
+/// The accounts of a draft, without what was read of passwords on servers that have left their
+/// hostgroups. One that was found to be there stays, wherever it was typed.
+fn users(draft: &Draft, before: Option<&Snapshot>) -> Result<Arc<Users>, Vec<ConfigFault>> {
+    let Some(before) = before else { return Users::compile(&draft.users).map(Arc::new) };
+    let read = match before.draft.servers == draft.servers {
+        true => None,
+        false => before.users.read_where(|hostgroup, server| {
+            let mut rows = draft.servers.iter().filter(|row| is_server(row, server));
+            let was_there = before.has_server(hostgroup, server);
+            rows.any(|row| was_there || row.hostgroup_id == i64::from(hostgroup.0))
+        }),
+    };
+    match read {
+        Some(read) => before.users.reading(&draft.users, Arc::new(read)).map(Arc::new),
+        None if before.draft.users == draft.users => Ok(before.users.clone()),
+        None => before.users.recompile(&draft.users).map(Arc::new),
+    }
+}
+
+fn is_server(row: &ServerRow, (host, port): &(Box<str>, i64)) -> bool {
+    *row.hostname == **host && row.port == *port
 }
 
 /// Servers in force, and what is made of them.

@@ -33,7 +33,7 @@ use attributes::{AccountAttributes, PasswordFrom};
 pub use backends::Backends;
 pub(crate) use certificate::Lack;
 pub use certificate::{ClientCertificate, Demands};
-pub use credential::{Credential, Form, ReadPasswords};
+pub use credential::{Credential, Form, ReadPassword, ReadPasswords};
 pub use learned::{Learned, Lessons};
 pub use name_pattern::NamePattern;
 
@@ -240,6 +240,7 @@ impl Users {
                     if account.is_read {
                         let read = users.read.get(row.username.as_str());
                         let read = read.filter(|_| self.has_read(&account)).cloned();
+                        let read = read.map(|read| (read.primary, read.additional));
                         let (primary, additional) = read.unwrap_or((Credential::Unread, None));
                         account.credential = primary;
                         account.additional = additional.map(Into::into);
@@ -330,6 +331,23 @@ impl Users {
             let kept = self.read.iter().filter(|(name, _)| is_kept(name));
             self.read = Arc::new(kept.map(|(name, it)| (name.clone(), it.clone())).collect());
         }
+    }
+
+    /// What was read of passwords on servers that are still there, by the hostgroup, host and port
+    /// of each; `None` where all of them are.
+    pub(crate) fn read_where(
+        &self,
+        is_there: impl Fn(HostgroupId, &(Box<str>, i64)) -> bool,
+    ) -> Option<ReadPasswords> {
+        let is_kept = |name: &str, read: &ReadPassword| {
+            let account = self.by_name.get(name.as_bytes());
+            account.is_some_and(|account| is_there(account.default_hostgroup, &read.server))
+        };
+        if self.read.iter().all(|(name, read)| is_kept(name, read)) {
+            return None;
+        }
+        let kept = self.read.iter().filter(|(name, read)| is_kept(name, read));
+        Some(kept.map(|(name, read)| (name.clone(), read.clone())).collect())
     }
 
     /// How many accounts are in force.

@@ -15,7 +15,7 @@ use engine::ids::HostgroupId;
 use engine::report::Printable;
 use engine::snapshot::Snapshot;
 use engine::topology::Status;
-use engine::users::{Credential, ReadPasswords};
+use engine::users::{Credential, ReadPassword, ReadPasswords};
 use failover::Servers;
 use keeper::Endpoint;
 use wire::text_result::{TextResult, TextRow};
@@ -48,29 +48,33 @@ pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
             readings.retain(|hostgroup, last| marked.contains_key(hostgroup) || last.goes_on());
             for (hostgroup, users) in marked {
                 let last = readings.get(&hostgroup);
-                if last.is_some_and(|last| last.is_enough(pause, &users)) {
+                let asked = (users, servers_of(&snapshot, hostgroup));
+                if last.is_some_and(|last| last.is_enough(pause, &asked)) {
                     continue;
                 }
                 let told = readings.remove(&hostgroup).map(Reading::end).unwrap_or_default();
                 let reader = Reader { publisher: publisher.clone(), told };
-                readings.insert(hostgroup, Reading::begin(reader, hostgroup, users));
+                readings.insert(hostgroup, Reading::begin(reader, hostgroup, asked));
             }
         }
     };
     thread::Builder::new().name("passwords".to_owned()).spawn(look).map(drop)
 }
 
+/// The accounts that are read, and the servers that may be asked.
+type Asked = (BTreeSet<Box<str>>, Vec<Endpoint>);
+
 /// The last reading of a hostgroup.
 struct Reading {
     began: Instant,
-    of: BTreeSet<Box<str>>,
+    of: Asked,
     /// Nothing, where it could not be begun.
     thread: Option<JoinHandle<Told>>,
 }
 
 impl Reading {
-    fn begin(mut reader: Reader, hostgroup: HostgroupId, users: BTreeSet<Box<str>>) -> Self {
-        let of = users.clone();
+    fn begin(mut reader: Reader, hostgroup: HostgroupId, of: Asked) -> Self {
+        let users = of.0.clone();
         let read = move || {
             if catch_unwind(AssertUnwindSafe(|| reader.read(hostgroup, &users))).is_err() {
                 tracing::error!(%hostgroup, "passwords were not read on servers: a panic");
@@ -89,8 +93,8 @@ impl Reading {
     }
 
     /// Whether no other one is due, or this one goes on.
-    fn is_enough(&self, pause: Duration, users: &BTreeSet<Box<str>>) -> bool {
-        self.goes_on() || self.began.elapsed() < pause && self.of == *users
+    fn is_enough(&self, pause: Duration, asked: &Asked) -> bool {
+        self.goes_on() || self.began.elapsed() < pause && self.of == *asked
     }
 
     /// What it leaves to the next one.
@@ -110,10 +114,7 @@ impl Reader {
         let vars = &snapshot.vars;
         let account = ("tidegate_passwords", &*vars.monitor_username, &*vars.monitor_password);
         let connectors = self.publisher.certificates().connectors();
-        let placed = snapshot.placed.iter().filter(|placed| {
-            placed.row.hostgroup_id == i64::from(hostgroup.0) && Status::Online.is_set(&placed.row)
-        });
-        let asked: Vec<_> = placed.map(|placed| Endpoint::of(&placed.row)).collect();
+        let asked = servers_of(&snapshot, hostgroup);
         self.told.keep(users, &asked);
         let known = (snapshot.clone(), addresses);
         let mut servers = Connections::new(known, connectors, Names::default(), account, LIMIT)
@@ -121,7 +122,11 @@ impl Reader {
         let Some((server, answer)) = self.ask_one(asked, users, &mut servers) else { return };
         let rows = by_user(&answer);
         let mut judged = |user: &str| (user.into(), self.judge((&snapshot, user), &server, &rows));
-        let found: ReadPasswords = users.iter().map(|user| judged(user)).collect();
+        let from = (server.hostname.as_str().into(), server.port);
+        let read = |(user, (primary, additional))| {
+            (user, ReadPassword { primary, additional, server: from.clone() })
+        };
+        let found: ReadPasswords = users.iter().map(|user| read(judged(user))).collect();
         self.publish(hostgroup, &found);
     }
 
@@ -219,17 +224,27 @@ impl Told {
     }
 }
 
-/// What is known of passwords with what was found in a hostgroup: the accounts may have been
-/// changed since it was asked for.
+/// What is known of passwords with what was found in a hostgroup: accounts, and the servers that
+/// are there, may have been changed since it was asked for.
 fn known_with(before: &Snapshot, hostgroup: HostgroupId, found: &ReadPasswords) -> ReadPasswords {
     let marked = before.users.iter().filter(|account| account.is_read);
     let marked = marked.map(|account| (&*account.name, account.default_hostgroup));
     let marked: HashMap<&str, HostgroupId> = marked.collect();
     let mut passwords = before.users.read_passwords().clone();
     passwords.retain(|name, _| marked.contains_key(&**name));
-    let own = found.iter().filter(|(name, _)| marked.get(&***name) == Some(&hostgroup));
+    let own = found.iter().filter(|(name, read)| {
+        marked.get(&***name) == Some(&hostgroup) && before.has_server(hostgroup, &read.server)
+    });
     passwords.extend(own.map(|(name, it)| (name.clone(), it.clone())));
     passwords
+}
+
+/// The servers of a hostgroup that may be asked.
+fn servers_of(snapshot: &Snapshot, hostgroup: HostgroupId) -> Vec<Endpoint> {
+    let placed = snapshot.placed.iter().filter(|placed| {
+        placed.row.hostgroup_id == i64::from(hostgroup.0) && Status::Online.is_set(&placed.row)
+    });
+    placed.map(|placed| Endpoint::of(&placed.row)).collect()
 }
 
 fn marked(snapshot: &Snapshot) -> Marked {

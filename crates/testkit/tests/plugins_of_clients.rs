@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::rows::UserRow;
 use engine::snapshot::Draft;
-use engine::users::{Credential, ReadPasswords};
+use engine::users::{Credential, ReadPassword, ReadPasswords};
 use io::{Faults, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
@@ -452,7 +452,11 @@ fn a_key_that_a_server_has_is_proved_by_the_password_itself_which_is_learned() {
     let mut hall = hall_with(lent);
     let stored = sha2::make_stored_hash(b"pear", b"a salt of 20 letters");
     let of_sha256 = [b"$5$", &stored[7..27], b"$", &stored[27..]].concat();
-    let read = |plugin, stored: &[u8]| (Credential::read(plugin, stored).expect("a hash"), None);
+    let read = |plugin, stored: &[u8]| ReadPassword {
+        primary: Credential::read(plugin, stored).expect("a hash"),
+        additional: None,
+        server: ("db".into(), 3306),
+    };
     let passwords = ReadPasswords::from([
         ("ed".into(), read("ed25519", OF_ED25519.as_bytes())),
         ("par".into(), read("parsec", OF_PARSEC.as_bytes())),

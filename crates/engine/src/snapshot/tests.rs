@@ -1,6 +1,7 @@
 //! What may be in force together, and what is shared with the configuration before.
 
 use super::*;
+use crate::users::{Credential, ReadPassword};
 
 fn draft() -> Draft {
     let server = |hostname: &str| ServerRow { hostname: hostname.into(), ..Default::default() };
@@ -56,6 +57,49 @@ fn differs(before: &Snapshot, after: &Snapshot) -> Vec<&'static str> {
         ("clusters", Arc::ptr_eq(&before.clusters, &after.clusters)),
     ];
     parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+}
+
+/// What a server has said of a password is right until that leaves its hostgroup.
+#[test]
+fn what_was_read_of_a_password_goes_with_its_server() {
+    let row = |hostgroup_id, hostname: &str| ServerRow {
+        hostgroup_id,
+        hostname: hostname.into(),
+        ..ServerRow::default()
+    };
+    let user = UserRow {
+        username: "app".into(),
+        attributes: r#"{"password_from": "servers"}"#.into(),
+        ..UserRow::default()
+    };
+    let draft = |servers: Vec<ServerRow>, users: &UserRow| Draft {
+        servers,
+        users: vec![users.clone()],
+        ..Draft::default()
+    };
+    let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+    let primary = Credential::read("mysql_native_password", hash).expect("a hash");
+    let read = ReadPassword { primary, additional: None, server: ("one".into(), 3306) };
+    let servers = [row(0, "one"), row(0, "two"), row(1, "three")];
+    let first = Snapshot::compile(&draft(servers.to_vec(), &user)).expect("valid");
+    let first = first.with_passwords([("app".into(), read)].into()).expect("valid");
+    let has = |it: &Snapshot| !it.users.read_passwords().is_empty();
+    for (servers, is_kept) in [
+        (vec![row(0, "one")], true),
+        (vec![row(1, "three"), row(0, "one")], true),
+        (vec![row(0, "two")], false),
+        (vec![row(0, "two"), ServerRow { port: 3307, ..row(0, "one") }], false),
+        (vec![], false),
+    ] {
+        let next = first.recompile(&draft(servers.clone(), &user)).expect("valid");
+        assert_eq!(has(&next), is_kept, "{servers:?}");
+        let changed = UserRow { max_connections: 7, ..user.clone() };
+        let next = first.recompile(&draft(servers, &changed)).expect("valid");
+        assert_eq!(has(&next), is_kept);
+    }
+    // one that was found to be there, wherever it is typed, has the same passwords
+    let elsewhere = first.recompile(&draft(vec![row(1, "one"), row(0, "two")], &user));
+    assert!(has(&elsewhere.expect("valid")));
 }
 
 #[test]

@@ -35,9 +35,19 @@ pub enum Credential {
     Checked(CheckedBy),
 }
 
-/// What was read on servers of the passwords of accounts, by name: the primary and the additional
-/// one.
-pub type ReadPasswords = BTreeMap<Box<str>, (Credential, Option<Credential>)>;
+/// What was read on servers of the passwords of accounts, by name.
+pub type ReadPasswords = BTreeMap<Box<str>, ReadPassword>;
+
+/// What a server has of an account's password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReadPassword {
+    /// The primary one.
+    pub primary: Credential,
+    /// The one of before, where that is right as well.
+    pub additional: Option<Credential>,
+    /// The host and the port of the server.
+    pub server: (Box<str>, i64),
+}
 
 /// In what form a password is stored, which decides what a login asks of a client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

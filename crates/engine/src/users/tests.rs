@@ -255,7 +255,9 @@ fn a_password_that_is_left_to_servers_is_what_was_read_there() {
     assert_eq!(hash, "what mysql_native_password has of it is no hash");
     let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
     let read = Credential::read("mysql_native_password", hash).unwrap();
-    let passwords = ReadPasswords::from(["a", "b"].map(|name| (name.into(), (read.clone(), None))));
+    let of_server =
+        ReadPassword { primary: read.clone(), additional: None, server: ("db".into(), 3306) };
+    let passwords = ReadPasswords::from(["a", "b"].map(|name| (name.into(), of_server.clone())));
     let users = users.reading(&rows, Arc::new(passwords)).unwrap();
     let account = users.find(b"a").unwrap();
     assert!(account.credential == read && users.has_changed(&unread));

@@ -1,4 +1,4 @@
-use engine::rows::UserRow;
+use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
 
 use super::*;
@@ -64,16 +64,24 @@ fn snapshot(of: &[(&str, i64)]) -> Snapshot {
         attributes: r#"{"password_from": "servers"}"#.to_owned(),
         ..UserRow::default()
     };
-    let draft = Draft { users: of.iter().map(row).collect(), ..Draft::default() };
-    Snapshot::compile(&draft).expect("valid")
+    let server =
+        |hostgroup_id| ServerRow { hostgroup_id, hostname: "db".into(), ..Default::default() };
+    let (users, servers) = (of.iter().map(row).collect(), vec![server(0), server(1)]);
+    Snapshot::compile(&Draft { users, servers, ..Draft::default() }).expect("valid")
 }
 
 #[test]
 fn a_slow_reading_says_nothing_of_accounts_that_are_elsewhere_now() {
     let of = |byte: u8| Credential::Native([byte; 20]);
-    let found = |of: &[(&str, Credential)]| -> ReadPasswords {
-        of.iter().map(|(name, it)| ((*name).into(), (it.clone(), None))).collect()
+    let found_on = |host: &str, of: &[(&str, Credential)]| -> ReadPasswords {
+        let read = |primary: &Credential| ReadPassword {
+            primary: primary.clone(),
+            additional: None,
+            server: (host.into(), 3306),
+        };
+        of.iter().map(|(name, it)| ((*name).into(), read(it))).collect()
     };
+    let found = |of: &[(&str, Credential)]| found_on("db", of);
     // `moved` and `gone` were in hostgroup 0 when that was asked
     let read = found(&[("moved", of(2)), ("gone", of(3)), ("other", of(4))]);
     let before = snapshot(&[("moved", 1), ("stays", 0), ("other", 1)]);
@@ -81,6 +89,10 @@ fn a_slow_reading_says_nothing_of_accounts_that_are_elsewhere_now() {
     let late = found(&[("moved", of(7)), ("gone", of(8)), ("stays", of(9))]);
     let known = known_with(&before, HostgroupId(0), &late);
     assert!(known == found(&[("moved", of(2)), ("other", of(4)), ("stays", of(9))]));
+    // nor does one on a server that is elsewhere now
+    let late = found_on("gone", &[("stays", of(9))]);
+    let known = known_with(&before, HostgroupId(0), &late);
+    assert!(known == found(&[("moved", of(2)), ("other", of(4))]));
 }
 
 #[test]
@@ -92,13 +104,20 @@ fn a_reading_that_goes_on_is_the_only_one_of_its_hostgroup() {
     });
     let of = BTreeSet::from([Box::<str>::from("app")]);
     let others = BTreeSet::new();
-    let reading = Reading { began: Instant::now(), of, thread: Some(thread) };
+    let server = |port| vec![Endpoint { hostname: "db".to_owned(), port }];
+    let asked = (of.clone(), server(1));
+    let reading = Reading { began: Instant::now(), of: asked, thread: Some(thread) };
+    let others = (others, server(1));
     assert!(reading.goes_on() && reading.is_enough(Duration::ZERO, &others));
     go.send(()).expect("it waits");
     while reading.goes_on() {
         thread::yield_now();
     }
     assert!(!reading.is_enough(Duration::ZERO, &others));
+    // another one is due at once where accounts or servers are others
+    let long = Duration::from_secs(1000);
+    assert!(reading.is_enough(long, &(of.clone(), server(1))));
+    assert!(!reading.is_enough(long, &others) && !reading.is_enough(long, &(of, server(2))));
 }
 
 #[test]
