@@ -25,10 +25,12 @@ use crate::users::Account;
 
 pub mod depth;
 pub mod history;
+mod owed;
 mod owner;
 pub mod policy;
 mod presented;
 
+pub use owed::Owed;
 pub use owner::{InFlight, Owner, Place, Step, Upkeep};
 pub use presented::Presented;
 
@@ -136,6 +138,8 @@ pub struct Marks {
     pub init_connect: bool,
     /// Schemas were altered while a session kept it: it leaves its own when that lets go of it.
     pub schema_altered: bool,
+    /// What its server has to do yet for the client that it is relayed to.
+    pub owed: Owed,
 }
 
 /// What matters while a connection is shared.

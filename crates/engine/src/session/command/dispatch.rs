@@ -73,7 +73,7 @@ impl Proxy {
                 }
                 Phase::Relaying(lane) => {
                     let lane = *lane;
-                    self.relay_to_lane(lane, taken..bytes.len());
+                    self.relay_unread(lane, taken, rest);
                     rest.len()
                 }
                 Phase::Skipping { span, .. } => {

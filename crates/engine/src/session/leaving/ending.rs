@@ -153,8 +153,9 @@ impl Proxy {
         let shares = running.as_ref().is_some_and(|running| running.shared);
         let ran_on = running.map(|running| (running.job.hostgroup, running.lane));
         let kills = self.snapshot.vars.kill_backend_connection_when_disconnect;
-        if kills && ran_on.is_some() && !shares {
+        if kills && !shares {
             self.kill_running(id, Killed::Asked);
+            self.kill_relayed(id);
         }
         self.tell_end(id, ran_on, QueryRows::default());
         self.release_all(id);

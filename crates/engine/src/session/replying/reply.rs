@@ -84,6 +84,7 @@ impl Proxy {
             }
             if let Lease::Relay(session) = lane.lease {
                 lane.traffic.bytes_received += (bytes.len() - taken) as u64;
+                lane.marks.owed = lane.marks.owed.after_server();
                 self.orders.relay(End::Client(session), taken..bytes.len());
                 return bytes.len();
             }

@@ -1,11 +1,11 @@
 //! Sessions that are relayed byte by byte: a lane of their own, opened at the login of a
-//! fast-forward user. The bytes then go by without coming here.
+//! fast-forward user. The bytes then go by without being parsed.
 
 use wire::Status;
 
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::Lease;
+use crate::lane::{Lane, Lease, Owed};
 use crate::pool::{Checkout, Choice, Need};
 use crate::proxy::Proxy;
 use crate::server_error::Meaning;
@@ -123,6 +123,29 @@ impl Proxy {
         self.send_ok_telling(id, seq, &info, &place);
         self.begin_compression(id);
         self.resume_input(id);
+    }
+
+    /// Passes on what the client of a fast-forward session sent, behind so many bytes that were
+    /// taken before.
+    pub(crate) fn relay_unread(&mut self, lane_id: LaneId, taken: usize, bytes: &[u8]) {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.marks.owed = lane.marks.owed.after_client(bytes);
+        }
+        self.relay_to_lane(lane_id, taken..taken + bytes.len());
+    }
+
+    /// Kills, on its server, what a fast-forward session has under way: a server that works does
+    /// not notice that its connection was closed.
+    pub(crate) fn kill_relayed(&mut self, id: SessionId) {
+        let Some(Phase::Relaying(lane_id)) = self.sessions.get(id).map(|session| &session.phase)
+        else {
+            return;
+        };
+        let lane_id = *lane_id;
+        let owes = |lane: &Lane| lane.marks.owed != Owed::Nothing;
+        if self.lanes.get(lane_id).is_some_and(owes) {
+            self.order_kill(lane_id);
+        }
     }
 
     /// The lane of a fast-forward session could not be opened.
