@@ -91,6 +91,8 @@ pub enum Kind {
     InterfacesTls,
     /// Accounts as `user:password`, separated by `;`.
     Credentials,
+    /// Tokens or their `*` hashes, separated by `;`.
+    Tokens,
     /// What public keys are known by, separated by `;`.
     KeyHashes,
     /// Networks, separated by `,`; `*` for all.

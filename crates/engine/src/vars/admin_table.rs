@@ -275,7 +275,7 @@ pub(super) const ROWS: &[Variable] = &[
     .acts(Effect::AtOnce),
     admin(
         "restapi_tokens",
-        Kind::Text,
+        Kind::Tokens,
         "",
         "Tokens that count like an account, separated by ;, or their `*` hashes.",
     )

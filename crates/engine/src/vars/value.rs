@@ -42,6 +42,7 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
             InterfacesTls::parse(unset_when_null(text)).map(|it| Value::Text(it.to_string()))
         }
         Kind::Credentials => parse_credentials(text).map(Value::Text),
+        Kind::Tokens => parse_tokens(unset_when_null(text)).map(Value::Text),
         Kind::KeyHashes => parse_key_hashes(text).map(Value::Text),
         Kind::Networks => {
             Networks::parse(unset_when_null(text)).map(|it| Value::Text(it.to_string()))
@@ -69,6 +70,7 @@ pub(super) fn allowed(kind: Kind) -> String {
                 .to_owned()
         }
         Kind::Credentials => "user:password, separated by ;".to_owned(),
+        Kind::Tokens => "tokens or their * hashes, separated by ;".to_owned(),
         Kind::KeyHashes => "SHA256: and 64 hexadecimal digits, separated by ;".to_owned(),
         Kind::Networks => "* or networks such as 10.0.0.0/8, separated by ,".to_owned(),
         Kind::Ip => "an IP address".to_owned(),
@@ -143,6 +145,20 @@ fn parse_credentials(text: &str) -> Result<String, String> {
         }
     }
     Ok(text.to_owned())
+}
+
+/// Tokens are looked for in every request: a hash that takes milliseconds is none of them.
+fn parse_tokens(text: &str) -> Result<String, String> {
+    let mut tokens = (1..).zip(text.split(';').map(str::trim).filter(|token| !token.is_empty()));
+    match tokens.find(|(_, token)| token.starts_with(SHA2)) {
+        // the token itself may be a secret
+        Some((at, _)) => Err(format!(
+            "token {at} begins with {SHA2}, as hashes of caching_sha2_password do, which no token \
+             is compared with; allowed are {}",
+            allowed(Kind::Tokens)
+        )),
+        None => Ok(text.to_owned()),
+    }
 }
 
 /// The password of an account in a list of `user:password`, separated by `;`.
