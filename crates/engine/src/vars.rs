@@ -32,6 +32,7 @@ pub use interface::Interface;
 pub use interfaces_tls::{InterfacesTls, LeastTls, TlsDemand};
 pub use key_hash::KeyHash;
 pub use networks::Networks;
+pub(crate) use suggest::misspelt;
 pub use suggest::nearest;
 pub use typed::{AfterRestart, Vars};
 pub use value::{Value, credentials, password_in};

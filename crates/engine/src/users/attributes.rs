@@ -8,6 +8,8 @@ use wire::auth::Plugin;
 use super::{Demands, NamePattern, asked, checked};
 use crate::json;
 use crate::login_checks::CheckedBy;
+use crate::rows::{Row, UserRow};
+use crate::vars::misspelt;
 
 pub(super) const LOGIN_NEEDS: &str = "password_from \"login\" needs fast_forward = 0";
 
@@ -43,7 +45,7 @@ pub(super) struct AccountAttributes {
 
 impl AccountAttributes {
     pub(super) fn read(text: &str) -> Result<Self, String> {
-        Ok(Self {
+        let read = Self {
             max_backend_connections: json::number(text, "max_backend_connections", 1_000_000)?,
             pipeline_depth: json::pipeline_depth(text)?,
             redirect: json::flag(text, "redirect")?,
@@ -55,7 +57,9 @@ impl AccountAttributes {
             plugin: asked::plugin(text)?,
             names: NamePattern::read(text)?,
             demands: Demands::read(text)?,
-        })
+        };
+        refuse_misspelt(text)?;
+        Ok(read)
     }
 
     /// Why some of them cannot be had together, of an account that relays or not.
@@ -72,6 +76,18 @@ impl AccountAttributes {
         ];
         rules.into_iter().filter_map(|(is_broken, reason)| is_broken.then_some(reason))
     }
+}
+
+/// A name that hardly is another program's: one of ours was meant, and would have no effect.
+fn refuse_misspelt(text: &str) -> Result<(), String> {
+    let column = UserRow::TABLE.columns.iter().find(|column| column.name == "attributes");
+    let known = column.and_then(|column| column.members).unwrap_or_default();
+    for name in json::names(text)?.iter().filter(|name| !known.contains(&name.as_str())) {
+        if let Some(meant) = misspelt(name, known.iter().copied()) {
+            return Err(format!("{name} is unknown; did you mean {meant}?"));
+        }
+    }
+    Ok(())
 }
 
 /// The name of the account that servers are logged in to with.

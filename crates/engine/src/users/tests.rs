@@ -322,3 +322,24 @@ fn the_password_itself_is_learned_whatever_was_known_before() {
         assert!(account.learned.get() == Some(&clear));
     }
 }
+
+#[test]
+fn a_misspelt_attribute_is_refused_and_one_of_another_program_is_not() {
+    let compiled = |attributes: &str| {
+        let attributes = attributes.into();
+        let row = UserRow { username: "a".into(), attributes, ..UserRow::default() };
+        Users::compile(&[row]).map(|_| ()).map_err(|faults| faults[0].to_string())
+    };
+    for (typed, meant) in [
+        ("authentication_plugn", "authentication_plugin"),
+        ("additional_pasword", "additional_password"),
+        ("Max_backend_connections", "max_backend_connections"),
+        ("name_patern", "name_pattern"),
+    ] {
+        let told = format!(
+            "mysql_users row 1 column attributes: {typed} is unknown; did you mean {meant}?"
+        );
+        assert_eq!(compiled(&format!("{{\"{typed}\": 1}}")), Err(told));
+    }
+    assert_eq!(compiled(r#"{"team": "a", "plugin": 1, "name": "x", "reader": true}"#), Ok(()));
+}

@@ -16,6 +16,15 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
+/// The candidate that is meant for sure: `typed` is one or two edits from it, or differs in case.
+pub(crate) fn misspelt<'a>(
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let edits = |meant: &str| distance(&typed.to_ascii_lowercase(), &meant.to_ascii_lowercase());
+    nearest(typed, candidates).filter(|meant| edits(meant) <= 2)
+}
+
 /// Edits that turn one word into the other; two neighbours swapped count as one edit.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
