@@ -54,6 +54,8 @@ impl Meaning {
     pub const OF_ACCOUNT: Self = Self(1 << 9);
     /// Of a login: the password is wrong.
     pub(crate) const WRONG_PASSWORD: Self = Self(1 << 10);
+    /// Of a login: told to nobody but who has shown the right password.
+    pub(crate) const BEHIND_PASSWORD: Self = Self(1 << 11);
 
     /// What a number means.
     pub fn of(code: u16) -> Self {
@@ -72,13 +74,16 @@ impl Meaning {
     }
 }
 
+/// The schema that a login names is not there, or not for its account.
+const OF_SCHEMA: Meaning = Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::BEHIND_PASSWORD);
+
 /// By number.
 const MEANINGS: [(u16, Meaning); 41] = [
     (1040, Meaning::FULL),
-    (1044, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::OF_ACCOUNT)),
+    (1044, OF_SCHEMA.and(Meaning::OF_ACCOUNT)),
     (1045, Meaning::FINAL.and(Meaning::OF_ACCOUNT).and(Meaning::WRONG_PASSWORD)),
     (1047, Meaning::GOING_AWAY),
-    (1049, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::MISSING)),
+    (1049, OF_SCHEMA.and(Meaning::MISSING)),
     (1053, Meaning::GOING_AWAY),
     (1109, Meaning::MISSING),
     (1115, Meaning::OF_SESSION),
@@ -136,6 +141,7 @@ mod tests {
             [&[1044, 1045, 1142, 1143, 1227, 1524, 1698, 1820, 1862][..], &accounts].concat();
         assert_eq!(of(Meaning::OF_ACCOUNT), asking);
         assert_eq!(of(Meaning::WRONG_PASSWORD), [1045, 1698]);
+        assert_eq!(of(Meaning::BEHIND_PASSWORD), [1044, 1049]);
         assert_eq!(of(Meaning::OF_ADDRESS), [1129, 1130]);
         assert_eq!(of(Meaning::FULL), [1040]);
         assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);

@@ -435,6 +435,33 @@ fn wrong_passwords_are_bounded_as_by_any_plugin() {
     }
 }
 
+#[test]
+fn an_answer_by_a_salt_of_before_costs_nothing_once_the_password_is_proved() {
+    let few = |draft: &mut Draft| {
+        amend(draft);
+        draft.variables.push(("mysql-failed_connections_threshold".into(), "2".into()));
+    };
+    let mut hall = hall_with(few);
+    let stale = [7; parsec::ANSWER_BYTES];
+    for _ in 0..30 {
+        let mut client = Client::begin(&mut hall, PARSEC, PARSEC, b"");
+        client.is_switched(PARSEC).say(&stale);
+        let salt = client.hear();
+        let key = parsec::Key::derive(b"pear", &salt).expect("a salt");
+        let answer = key.answer(&client.challenge()).expect("randomness");
+        assert!(client.say(&answer).is_let_in());
+        client.close();
+    }
+    assert_eq!(hall.counters().logins_held_up, 0);
+    // without that it was a guess
+    for _ in 0..10 {
+        let mut client = Client::begin(&mut hall, PARSEC, PARSEC, b"");
+        client.is_switched(PARSEC).say(&stale).hear();
+        client.close();
+    }
+    assert!(hall.counters().logins_held_up >= 1);
+}
+
 /// Accounts whose passwords servers have, by keys and a hash: clients show the password once.
 #[test]
 fn a_key_that_a_server_has_is_proved_by_the_password_itself_which_is_learned() {

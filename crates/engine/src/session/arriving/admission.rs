@@ -231,6 +231,9 @@ impl Proxy {
             self.note_login(id, true);
             error::access_denied(name, &address, true)
         } else if meaning.is(Meaning::OF_SESSION.and(Meaning::OF_ACCOUNT)) {
+            if meaning.is(Meaning::BEHIND_PASSWORD) {
+                self.give_guesses_back(id, name);
+            }
             // of an account that it knows, a server says as much to anybody
             said.clone()
         } else {

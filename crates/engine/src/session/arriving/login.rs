@@ -66,6 +66,8 @@ pub(crate) struct Login {
     pub(crate) with_password: bool,
     pub(crate) plugin: Plugin,
     pub(crate) expect: Expect,
+    /// The client has answered by a salt of before, and that answer holds the places it took.
+    pub(crate) was_stale: bool,
     pub(crate) seq: u8,
 }
 
@@ -221,6 +223,7 @@ impl Proxy {
             with_password: says_something(response.auth_response),
             plugin,
             expect: Expect::Response,
+            was_stale: false,
             seq,
         };
         let auth = response.auth_response.to_vec();
@@ -275,6 +278,7 @@ impl Proxy {
             with_password: says_something(request.auth_response),
             plugin: Plugin::Other,
             expect: Expect::Response,
+            was_stale: false,
             seq: 1,
         };
         self.clear_all(id, false);

@@ -280,13 +280,17 @@ impl Proxy {
                 login.proved = rank;
                 let has_both = clear.is_some() || takes_both_places(login.plugin);
                 let by_address = has_both.then_some(by_address);
+                let times = 1 + usize::from(login.was_stale);
                 for (who, limits) in [by_name].into_iter().chain(by_address) {
-                    self.offer.guesses.give_back(who, limits);
+                    (0..times).for_each(|_| self.offer.guesses.give_back(who, limits));
                 }
                 self.accept_login(id, login);
             }
-            // it was given by a salt of before
-            Worth::Wrong if login.expect == Expect::BeforeSalt => self.tell_salt(id, login),
+            // it was given by a salt of before, or was a guess: only the next answer tells
+            Worth::Wrong if login.expect == Expect::BeforeSalt => {
+                login.was_stale = true;
+                self.tell_salt(id, login);
+            }
             Worth::Wrong => {
                 if login.is_passed_on() && matches!(shown, Shown::Encrypted(_)) {
                     self.report_insecure(id, &login, "SSL is required");
