@@ -3,6 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ fn asked(file: &Path, vars: &Vars) -> anyhow::Result<Reply> {
                 let at = SocketAddr::new(reached(*ip), *port);
                 said(Packets::tcp(at, PATIENCE), &login)
             }
-            Interface::Unix(path) => said(Packets::unix(Path::new(path), PATIENCE), &login),
+            Interface::Unix(path) => said(unix(Path::new(path), PATIENCE), &login),
         }
         .map_err(|error| explained(&error, interface, login.user, file));
         if found.is_ok() {
@@ -71,6 +72,14 @@ fn said<S: Read + Write>(
     Client::log_in(packets?, login)?.query("SHOW TOPOLOGY")
 }
 
+/// A connection to a Unix socket. `patience` bounds the wait for a place in its queue, and each for
+/// an answer.
+fn unix(path: &Path, patience: Duration) -> std::io::Result<Packets<UnixStream>> {
+    let stream = io::connect_unix(path, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    Ok(Packets::over(stream))
+}
+
 /// An address of this machine by which one that means all of them is reached.
 fn reached(ip: IpAddr) -> IpAddr {
     match ip {
@@ -85,6 +94,10 @@ fn explained(error: &Error, at: &Interface, user: &str, file: &Path) -> anyhow::
     match error {
         Error::Connection(cause) if NOBODY.contains(&cause.kind()) => anyhow!(
             "nothing listens on {at}, which admin-mysql_ifaces of {name} says: is Tidegate running?"
+        ),
+        Error::Connection(cause) if WAITED.contains(&cause.kind()) => anyhow!(
+            "nobody answers on {at}, which admin-mysql_ifaces of {name} says, within {} s",
+            PATIENCE.as_secs()
         ),
         Error::Refused(refusal) if refusal.code == ACCESS_DENIED_ERROR.number => anyhow!(
             "the Tidegate on {at} refuses the account {user} of admin-admin_credentials of {name}: \
@@ -131,8 +144,41 @@ fn standpoint(columns: &[String], row: &Row) -> Option<Standpoint> {
 /// What a connect fails with where nobody listens.
 const NOBODY: [ErrorKind; 2] = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
 
+/// What an attempt fails with that took too long.
+const WAITED: [ErrorKind; 2] = [ErrorKind::TimedOut, ErrorKind::WouldBlock];
+
 /// Columns that are numbers.
 const NUMBERS: [&str; 4] = ["hostgroup", "srv_port", "lag_s", "latency_us"];
 
 /// How long the interface may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn an_interface_that_takes_no_connection_is_waited_for_no_longer_than_that() {
+        let path = std::env::temp_dir().join(format!("tidegate-{}-full.sock", std::process::id()));
+        let listener: UnixListener = match io::listen(&io::Addr::Unix(path.clone()), 0, false) {
+            Ok(listener) => listener.into(),
+            Err(_) => panic!("a path that can be listened on"),
+        };
+        let first = unix(&path, PATIENCE).expect("there is room for one");
+        let (tell, told) = std::sync::mpsc::channel();
+        let full = path.clone();
+        let second = move || unix(&full, Duration::from_millis(50)).map(drop);
+        std::thread::spawn(move || tell.send(second()));
+        let error = told.recv_timeout(Duration::from_secs(20)).expect("it is over");
+        let error = Error::Connection(error.expect_err("there is no room for another"));
+        let at = Interface::Unix("/admin.sock".into());
+        let told = explained(&error, &at, "admin", Path::new("/tidegate.toml")).to_string();
+        let expected = "nobody answers on /admin.sock, which admin-mysql_ifaces of \
+                        /tidegate.toml says, within 10 s";
+        assert_eq!(told, expected);
+        drop((first, listener));
+        std::fs::remove_file(path).expect("it was there");
+    }
+}
