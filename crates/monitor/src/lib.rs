@@ -14,6 +14,15 @@
 //! **Not here.** No thread, no clock of the calendar, no table: these are given, or made of what is
 //! told.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
 
 mod answer;
 mod link;

@@ -10,6 +10,15 @@
 //! and one message of a handshake. **Not here:** sockets, MySQL's packets, and when a connection is
 //! secured, which its users decide.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
 
 mod acceptor;
 mod certificate;

@@ -63,7 +63,8 @@ impl OwnCertificate {
         for (at, (setting, path, content, mode)) in files.iter().enumerate() {
             if let Err(error) = write_new(path, content, *mode) {
                 // what is left would be taken for somebody's
-                files[..at].iter().for_each(|(_, path, ..)| drop(std::fs::remove_file(path)));
+                let made = files.iter().take(at);
+                made.for_each(|(_, path, ..)| drop(std::fs::remove_file(path)));
                 let reason = format!("{}: it cannot be made: {error}", path.display());
                 return Err(TlsFault::new(setting, reason));
             }

@@ -37,9 +37,9 @@ static OF_1_2: [Tls12CipherSuite; 6] = [
 
 const RECORDS_MAX: u64 = 1 << 40;
 
-/// The same suite with that limit.
+/// The same suite with that limit; any other suite does not compile.
 const fn lasting(suite: &'static SupportedCipherSuite) -> Tls12CipherSuite {
-    let SupportedCipherSuite::Tls12(suite) = suite else { panic!("it is of TLS 1.2") };
+    let SupportedCipherSuite::Tls12(suite) = suite else { unreachable!() };
     Tls12CipherSuite {
         common: CipherSuiteCommon {
             suite: suite.common.suite,

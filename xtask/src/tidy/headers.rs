@@ -10,7 +10,8 @@ use super::{Checked, Finding};
 use crate::manifests::{self, Manifest};
 use crate::tree::Source;
 
-const PANIC_FREE: [&str; 6] = ["wire", "sql", "engine", "advice", "keeper", "failover"];
+const PANIC_FREE: [&str; 8] =
+    ["wire", "sql", "engine", "advice", "keeper", "failover", "tls", "monitor"];
 const PANIC_LINTS: [&str; 4] = [
     "clippy::unwrap_used",
     "clippy::indexing_slicing",
