@@ -191,6 +191,7 @@ fn values(variable: &Variable) -> String {
         Kind::Interfaces => "addresses, `;` between them".into(),
         Kind::InterfacesTls => "addresses, each with words behind it, `;` between them".into(),
         Kind::Credentials => "`user:password`, `;` between them".into(),
+        Kind::Tokens => "tokens or their `*` hashes, `;` between them".into(),
         Kind::KeyHashes => "`SHA256:` and 64 hexadecimal digits, `;` between them".into(),
         Kind::Networks => "`*`, or networks such as `10.0.0.0/8`, `,` between them".into(),
         Kind::Ip => "an IP address".into(),

@@ -360,7 +360,7 @@ fn a_token_that_is_a_slow_hash_is_refused_without_being_shown() {
         let row = ("admin-restapi_tokens".into(), tokens.into());
         Vars::from_pairs(&[row]).map(|vars| vars.restapi_tokens)
     };
-    let fault = compiled("one; $A$005$secret").err().expect("refused")[0].to_string();
+    let fault = compiled("one; $A$005$secret").expect_err("refused")[0].to_string();
     let reason = "token 2 begins with $A$, as hashes of caching_sha2_password do, which no token \
                   is compared with; allowed are tokens or their * hashes, separated by ;";
     assert!(fault.contains(reason) && !fault.contains("secret"), "{fault}");
