@@ -11,6 +11,7 @@ mod admin_table;
 mod backends_table;
 mod cache_table;
 mod charset_table;
+mod field;
 mod flow_table;
 mod idle_table;
 mod interface;
