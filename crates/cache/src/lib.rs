@@ -83,6 +83,7 @@ pub struct QueryCache {
     store: Cache<Box<[u8]>, Arc<CachedReply>, ByBytes, FixedState, Purges>,
     purges: Purges,
     limit: AtomicU64,
+    flushes: AtomicU64,
 }
 
 impl QueryCache {
@@ -96,7 +97,7 @@ impl QueryCache {
         // all that is asked for is there
         let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
         let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
-        Self { store, purges, limit: AtomicU64::new(0) }
+        Self { store, purges, limit: AtomicU64::new(0), flushes: AtomicU64::new(0) }
     }
 
     /// Keeps no more than so many bytes from now on; 0 for nothing.
@@ -132,14 +133,26 @@ impl QueryCache {
         (!renews).then_some(answer)
     }
 
-    /// Keeps an answer in place of what was kept under its key; `false` where it is too large.
-    pub fn keep(&self, key: Vec<u8>, answer: CachedReply) -> bool {
+    /// How often it was flushed. What was asked for before a flush is not kept behind it.
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::SeqCst)
+    }
+
+    /// Keeps an answer in place of what was kept under its key, with the number of
+    /// [`Self::flushes`] when it was asked for. `false` where it is too large, or too late.
+    pub fn keep(&self, (key, flushes): (Vec<u8>, u64), answer: CachedReply) -> bool {
         let (key, answer) = (key.into_boxed_slice(), Arc::new(answer));
         if ByBytes.weight(&key, &answer) > self.store.shard_capacity() {
             return false;
         }
+        let again = (key.clone(), answer.clone());
         self.store.insert(key, answer);
-        true
+        // a flush counts before it looks: it sees the answer, or its count is seen here
+        if self.flushes() == flushes {
+            return true;
+        }
+        self.store.remove_if(&again.0, |kept| Arc::ptr_eq(kept, &again.1));
+        false
     }
 
     /// The largest answer, with its key, that may be kept, in bytes.
@@ -149,6 +162,7 @@ impl QueryCache {
 
     /// Forgets the answers that are meant; how many they were.
     pub fn flush(&self, is_meant: impl Fn(&CachedReply) -> bool) -> u64 {
+        self.flushes.fetch_add(1, Ordering::SeqCst);
         let forgotten = AtomicU64::new(0);
         self.store.retain(|_, answer| {
             let is_meant = is_meant(answer);

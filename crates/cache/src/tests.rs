@@ -26,9 +26,11 @@ fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
 #[test]
 fn keys_are_compared_whole_and_the_latest_answer_is_told() {
     let cache = cache(1 << 20);
-    assert!(cache.keep(b"a".to_vec(), answer(10)) && cache.keep(b"ab".to_vec(), answer(20)));
+    assert!(
+        cache.keep((b"a".to_vec(), 0), answer(10)) && cache.keep((b"ab".to_vec(), 0), answer(20))
+    );
     assert_eq!(told(&cache, b"a", NOW), Some(10));
-    assert!(cache.keep(b"a".to_vec(), answer(11)));
+    assert!(cache.keep((b"a".to_vec(), 0), answer(11)));
     let found = [&b"a"[..], b"ab", b"b", b""].map(|key| told(&cache, key, NOW));
     assert_eq!(found, [Some(11), Some(20), None, None]);
     let bytes = 1 + 11 + 2 + 20 + 2 * OVERHEAD;
@@ -38,7 +40,7 @@ fn keys_are_compared_whole_and_the_latest_answer_is_told() {
 #[test]
 fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
     let cache = cache(1 << 20);
-    cache.keep(b"a".to_vec(), answer(1));
+    cache.keep((b"a".to_vec(), 0), answer(1));
     let at = |now_us, lives_us| told(&cache, b"a", Allowed { now_us, lives_us, soft_pct: 0 });
     assert_eq!((at(1_499, 900), at(1_100, 100), at(1_099, 100)), (Some(1), None, Some(1)));
     assert_eq!(cache.figures().entries, 1);
@@ -48,26 +50,28 @@ fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
 #[test]
 fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
     let cache = cache(1 << 20);
-    cache.keep(b"a".to_vec(), answer(1));
+    cache.keep((b"a".to_vec(), 0), answer(1));
     let at = |now_us| told(&cache, b"a", Allowed { now_us, lives_us: 500, soft_pct: 60 });
     assert_eq!([1_299, 1_300, 1_301, 1_499].map(at), [Some(1), None, Some(1), Some(1)]);
-    cache
-        .keep(b"a".to_vec(), CachedReply::new([7; 2].into(), About { since_us: 1_400, ..about() }));
+    cache.keep(
+        (b"a".to_vec(), 0),
+        CachedReply::new([7; 2].into(), About { since_us: 1_400, ..about() }),
+    );
     assert_eq!([1_499, 1_700, 1_701].map(at), [Some(2), None, Some(2)]);
 }
 
 #[test]
 fn what_does_not_fit_is_refused_and_a_smaller_limit_makes_room_at_once() {
     let none = QueryCache::new(1);
-    assert!(!none.is_on() && !none.keep(Vec::new(), answer(0)));
+    assert!(!none.is_on() && !none.keep((Vec::new(), 0), answer(0)));
     let cache = cache(1 << 20);
     let largest = usize::try_from(cache.largest()).unwrap();
-    assert!(!cache.keep(b"k".to_vec(), answer(largest)));
-    assert!(cache.keep(b"k".to_vec(), answer(largest - 1)));
+    assert!(!cache.keep((b"k".to_vec(), 0), answer(largest)));
+    assert!(cache.keep((b"k".to_vec(), 0), answer(largest - 1)));
     for limit in [1, 0] {
         cache.set_limit(limit);
         assert_eq!(cache.figures(), Figures { entries: 0, bytes: 0, purged: 1 });
-        assert!(!cache.keep(b"k".to_vec(), answer(0)));
+        assert!(!cache.keep((b"k".to_vec(), 0), answer(0)));
     }
 }
 
@@ -77,7 +81,7 @@ fn a_flush_takes_what_is_meant_alone() {
     for digest in 0..100 {
         let about = About { digest: Some(digest % 4), ..about() };
         let kept = CachedReply::new([7; 8].into(), about);
-        assert!(cache.keep(digest.to_le_bytes().to_vec(), kept));
+        assert!(cache.keep((digest.to_le_bytes().to_vec(), 0), kept));
     }
     assert_eq!(cache.flush(|answer| answer.about.digest == Some(3)), 25);
     assert_eq!(cache.flush(|answer| answer.about.digest == Some(3)), 0);
@@ -93,7 +97,7 @@ fn threads_that_keep_more_than_there_is_room_for_never_exceed_the_limit() {
         for n in 0..20_000_u64 {
             let key = (thread << 32 | n % 9_000).to_le_bytes().to_vec();
             let bytes = usize::try_from(n * 7 % 3_000).unwrap();
-            cache.keep(key.clone(), answer(bytes));
+            cache.keep((key.clone(), 0), answer(bytes));
             assert!(told(&cache, &key, NOW).is_none_or(|kept| kept == bytes));
             assert!(cache.figures().bytes <= LIMIT);
         }
@@ -106,4 +110,15 @@ fn threads_that_keep_more_than_there_is_room_for_never_exceed_the_limit() {
     let figures = cache.figures();
     assert!(figures.bytes > LIMIT / 2, "{figures:?}");
     assert!(figures.purged > 0 && figures.entries > 0);
+}
+
+#[test]
+fn what_was_asked_for_before_a_flush_is_not_kept_behind_it() {
+    let cache = cache(1 << 20);
+    let before = cache.flushes();
+    cache.flush(|_| true);
+    assert!(!cache.keep((b"a".to_vec(), before), answer(1)));
+    assert_eq!((told(&cache, b"a", NOW), cache.figures().entries), (None, 0));
+    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));
+    assert_eq!(told(&cache, b"a", NOW), Some(1));
 }

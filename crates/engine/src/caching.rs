@@ -48,6 +48,8 @@ pub(crate) struct Asker<'a> {
     pub hostgroup: HostgroupId,
     /// The account, as servers know it.
     pub account: &'a str,
+    /// The client's address, where its server is told: privileges depend on it.
+    pub client: Option<&'a str>,
     /// Capabilities that change what servers send.
     pub class: Caps,
     /// What its connection looks like.
@@ -75,6 +77,7 @@ pub(crate) fn write_key(out: &mut Vec<u8>, asker: &Asker<'_>, question: &Questio
     out.extend_from_slice(&asker.hostgroup.0.to_le_bytes());
     out.extend_from_slice(&asker.class.0.to_le_bytes());
     write_part(out, asker.account.as_bytes());
+    write_part(out, asker.client.unwrap_or_default().as_bytes());
     asker.want.write_key(out);
     match question {
         Question::Text(text) => {

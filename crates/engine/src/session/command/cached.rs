@@ -134,7 +134,8 @@ impl Proxy {
             *why.counter(&mut self.stats) += 1;
             return UNASKED;
         }
-        let Some(asker) = session.asker(route.destination) else {
+        let told = |hostgroup| self.snapshot.hostgroups.proxy_protocol(hostgroup).is_some();
+        let Some(asker) = session.asker(route.destination, told) else {
             return self.impossible(UNASKED);
         };
         let mut key = std::mem::take(&mut self.cache_key);
@@ -151,7 +152,9 @@ impl Proxy {
             }
             None => {
                 let empty_too = route.cache_empty_result;
-                self.begin_filling(id, Filling::new(key.clone(), lives_us, empty_too));
+                let flushes = self.offer.cache.flushes();
+                let filling = Filling::new((key.clone(), flushes), lives_us, empty_too);
+                self.begin_filling(id, filling);
                 FromCache::NotTold { fills: true }
             }
         };
@@ -195,11 +198,17 @@ impl Session {
         }
     }
 
-    /// Who asks, if it has logged in.
-    fn asker(&self, destination: Option<HostgroupId>) -> Option<Asker<'_>> {
+    /// Who asks, if it has logged in; servers of some hostgroups are `told` of clients.
+    fn asker(
+        &self,
+        destination: Option<HostgroupId>,
+        told: impl FnOnce(HostgroupId) -> bool,
+    ) -> Option<Asker<'_>> {
         let account = self.account.as_ref()?;
+        let hostgroup = destination.unwrap_or(account.default_hostgroup);
         Some(Asker {
-            hostgroup: destination.unwrap_or(account.default_hostgroup),
+            hostgroup,
+            client: told(hostgroup).then_some(&*self.client.addr),
             account: account.name_at_servers.as_ref().unwrap_or(&account.name),
             class: self.class,
             want: &self.want,

@@ -40,7 +40,7 @@ impl Proxy {
     /// Gives back the buffer of a command that is not needed any more.
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.serving.data = None;
+        (session.serving.data, session.serving.filling) = (None, None);
         let buffer = std::mem::take(&mut session.serving.kept);
         self.spare_buffer(buffer);
     }

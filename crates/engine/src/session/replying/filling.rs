@@ -13,6 +13,8 @@ use crate::stats::Counters;
 /// A reply that is to be kept.
 pub(crate) struct Filling {
     key: Vec<u8>,
+    /// How often the cache was flushed before it was asked for.
+    flushes: u64,
     /// What has come of it; nothing more where it is too large.
     reply: Option<Vec<u8>>,
     lives_us: u64,
@@ -57,8 +59,8 @@ const OF_ANY_READ: Status = Status(
 
 impl Filling {
     /// One of which nothing has come.
-    pub(crate) fn new(key: Vec<u8>, lives_us: u64, empty_too: bool) -> Box<Self> {
-        Box::new(Self { key, reply: Some(Vec::new()), lives_us, empty_too })
+    pub(crate) fn new((key, flushes): (Vec<u8>, u64), lives_us: u64, empty_too: bool) -> Box<Self> {
+        Box::new(Self { key, flushes, reply: Some(Vec::new()), lives_us, empty_too })
     }
 
     /// Why what has come with this end is not kept.
@@ -107,13 +109,17 @@ impl Proxy {
         session.serving.filling = Some(filling);
     }
 
-    /// A part of the reply to a command whose answer is to be kept.
+    /// A part of the reply to a command whose answer is to be kept; the first one, where it is
+    /// `first`. A command that failed may have been sent once more.
     #[inline(never)]
-    pub(crate) fn fill(&mut self, id: SessionId, part: &[u8]) {
+    pub(crate) fn fill(&mut self, id: SessionId, part: &[u8], is_first: bool) {
         let most = u64::from(self.snapshot.vars.threshold_resultset_size);
         let most = most.min(self.offer.cache.largest());
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(filling) = &mut session.serving.filling else { return self.impossible(()) };
+        if is_first {
+            filling.reply = Some(Vec::new());
+        }
         let Some(reply) = &mut filling.reply else { return };
         match u64::try_from(filling.key.len() + reply.len() + part.len()) {
             Ok(bytes) if bytes <= most => reply.extend_from_slice(part),
@@ -138,7 +144,9 @@ impl Proxy {
             *why.counter(&mut self.stats) += 1;
             return;
         }
-        let (Filling { key, reply, lives_us, .. }, Outcome::Done(end)) = (*filling, outcome) else {
+        let (Filling { key, flushes, reply, lives_us, .. }, Outcome::Done(end)) =
+            (*filling, outcome)
+        else {
             return self.impossible(());
         };
         let reply = reply.unwrap_or_default().into_boxed_slice();
@@ -146,7 +154,7 @@ impl Proxy {
         let since_us = running.started_us;
         let about =
             About { rows: end.rows, status: end.status.0, user, digest, since_us, lives_us };
-        match self.offer.cache.keep(key, CachedReply::new(reply, about)) {
+        match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
             true => self.stats.cache_fills += 1,
             false => self.stats.unkept_large += 1,
         }

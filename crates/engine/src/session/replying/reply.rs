@@ -138,10 +138,10 @@ impl Proxy {
                     self.note_error_reply(id, lane_id, said);
                 }
                 let running = self.running(id).filter(|running| running.lane == lane_id);
-                let (shared, fills) =
-                    running.map(|running| (running.shared, running.job.fills)).unzip();
-                if fills == Some(true) {
-                    self.fill(id, slice(bytes, range.clone()));
+                let shared = running.as_ref().map(|running| running.shared);
+                let fills = running.filter(|running| running.job.fills);
+                if let Some(is_first) = fills.map(|running| !running.delivered) {
+                    self.fill(id, slice(bytes, range.clone()), is_first);
                 }
                 match shared {
                     Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
