@@ -95,7 +95,7 @@ fn threads_that_keep_more_than_there_is_room_for_never_exceed_the_limit() {
     let cache = cache(LIMIT);
     let fill = |thread: u64| {
         for n in 0..20_000_u64 {
-            let key = (thread << 32 | n % 9_000).to_le_bytes().to_vec();
+            let key = ((thread << 32) | (n % 9_000)).to_le_bytes().to_vec();
             let bytes = usize::try_from(n * 7 % 3_000).unwrap();
             cache.keep((key.clone(), 0), answer(bytes));
             assert!(told(&cache, &key, NOW).is_none_or(|kept| kept == bytes));

@@ -154,7 +154,7 @@ fn check_shows_every_error_on_standard_error_and_exits_1() {
 #[test]
 fn check_warns_and_exits_0() {
     let scratch = Scratch::new("warnings");
-    let file = scratch.write("odd.toml", "[mysql_variables]\nstacksize = 1048576\n");
+    let file = scratch.write("odd.toml", "[mysql_variables]\nstacksize = 524288\n");
     let (code, out, err) = run(&["check", &file]);
     assert_eq!(code, 0);
     assert!(err.contains("note: mysql_variables.stacksize (line 2): accepted, but"), "{err}");

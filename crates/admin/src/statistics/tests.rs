@@ -213,7 +213,17 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "tls_clients",
         "tls_failures",
         "topology_changes",
+        "uncached_code",
+        "uncached_execution",
+        "uncached_freshness",
+        "uncached_session",
+        "uncached_statement",
+        "uncached_varies",
         "unfinished_commands",
+        "unkept_empty",
+        "unkept_large",
+        "unkept_other",
+        "unkept_warnings",
     ];
     assert_eq!(own, named.each_ref(), "names of our own");
 }
