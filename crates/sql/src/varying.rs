@@ -48,26 +48,26 @@ pub fn names_bare_tables(text: &[u8], modes: Modes) -> bool {
     let (mut expects, mut seen_from, mut bare) = (false, false, false);
     while let Some(token) = lexer.next_token() {
         let is_dot = token.kind == TokenKind::Punct(b'.');
-        if bare && !is_dot {
+        if bare && !is_dot || expects && is_dot {
             return true;
         }
         bare = false;
         match token.kind {
-            TokenKind::Comment => {}
+            // a table of a list, an outer join, or a query of its own
+            TokenKind::Comment | TokenKind::Punct(b'(' | b'{') => {}
             TokenKind::Word if is_among(lexer.slice(token), BEFORE_TABLES) => {
                 (expects, seen_from) = (true, true);
             }
+            TokenKind::Word if expects && is_among(lexer.slice(token), &["OJ", "LATERAL"]) => {}
             TokenKind::Word | TokenKind::Quoted => {
                 let is_query = lexer.slice(token).eq_ignore_ascii_case(b"SELECT");
                 bare = std::mem::replace(&mut expects, false) && !is_query;
             }
             TokenKind::Punct(b',') => expects = seen_from,
-            // a table of a list, or a query of its own
-            TokenKind::Punct(b'(') => {}
             _ => expects = false,
         }
     }
-    bare
+    bare || lexer.is_ambiguous()
 }
 
 /// Words that tables stand behind.
@@ -129,6 +129,7 @@ const FUNCTIONS: &[&str] = &[
     "CURDATE",
     "CURRVAL",
     "CURTIME",
+    "DEFAULT",
     "ENCRYPT",
     "FOUND_ROWS",
     "GET_DD_COLUMN_PRIVILEGES",
@@ -209,6 +210,7 @@ mod tests {
             ("SELECT a FROM t ORDER BY RAND()", true),
             ("SELECT current_user", true),
             ("SELECT uuid(), 1", true),
+            ("SELECT DEFAULT(id) FROM t", true),
             ("SELECT sysdate(6)", true),
             ("SELECT mine(1)", true),
             ("SELECT d.count(1)", true),
@@ -231,9 +233,13 @@ mod tests {
             ("SELECT a FROM d.t", false),
             ("SELECT a, b FROM `d`.`t` JOIN e.u ON t.a = u.a WHERE a IN (1, 2)", false),
             ("SELECT a FROM (SELECT b FROM d.t) AS x", false),
+            ("SELECT a FROM {OJ d.t LEFT JOIN d.u ON 1}", false),
             ("SELECT a FROM processlist", true),
             ("SELECT a FROM (processlist)", true),
+            ("SELECT a FROM .session_status", true),
+            ("SELECT a FROM {OJ processlist LEFT JOIN d.t ON 1=0}", true),
             ("SELECT a FROM d.t, `tables`", true),
+            ("SELECT a FROM d.t, .tables", true),
             ("SELECT a FROM d.t /* , */ JOIN tables x USING (a)", true),
             ("SELECT (SELECT COUNT(*) FROM tables)", true),
         ];

@@ -62,6 +62,11 @@ const NEVER: [&str; 26] = [
     "defects",
     "server_faults",
     "backend_time_us",
+    "cache_bytes_kept",
+    "cache_bytes_told",
+    "cache_fills",
+    "cache_hits",
+    "cache_lookups",
     "login_checks_failed",
     "login_checks_full",
     "login_checks_right",
@@ -71,6 +76,16 @@ const NEVER: [&str; 26] = [
     "long_commands_refused",
     "newcomers_gave_way",
     "unfinished_commands",
+    "uncached_code",
+    "uncached_execution",
+    "uncached_freshness",
+    "uncached_session",
+    "uncached_statement",
+    "uncached_varies",
+    "unkept_empty",
+    "unkept_large",
+    "unkept_other",
+    "unkept_warnings",
 ];
 
 /// An administrator ended all sessions.

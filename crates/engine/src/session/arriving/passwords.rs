@@ -156,14 +156,14 @@ impl Proxy {
 
     /// Looks at what was shown, or lets it wait for its turn.
     fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
-        let Some([by_name, by_address]) = self.guessers(id, &login.user) else { return };
+        let Some(by_name) = self.guesser_by_name(id, &login.user) else { return };
         let (name, address) = match &shown {
             Shown::Certificate => (Some(by_name), None),
             // nothing was judged before, and it takes long
-            _ if takes_both_places(login.plugin) => (Some(by_name), Some(by_address)),
+            _ if takes_both_places(login.plugin) => (Some(by_name), self.guesser_by_address(id)),
             Shown::Response(_) => (Some(by_name), None),
             // whoever shows the password itself has taken a place for the name before
-            Shown::Password(_) | Shown::Encrypted(_) => (None, Some(by_address)),
+            Shown::Password(_) | Shown::Encrypted(_) => (None, self.guesser_by_address(id)),
         };
         let guesses = &self.offer.guesses;
         let begin = |place: Option<(Guesser, GuessLimits)>| {
@@ -175,7 +175,7 @@ impl Proxy {
             })
         });
         match begun {
-            Ok(()) => self.weigh(id, login, &shown, [by_name, by_address]),
+            Ok(()) => self.weigh(id, login, &shown, by_name),
             Err(wait_us) => {
                 let what = Unlooked::Proof(shown.into_owned());
                 self.hold_up(id, Unjudged { login, what }, wait_us);
@@ -226,21 +226,32 @@ impl Proxy {
         }
     }
 
+    /// The limits on guesses at the password of a name.
+    pub(super) fn guess_limits(&self) -> GuessLimits {
+        let vars = &self.snapshot.vars;
+        GuessLimits {
+            at_once: vars.failed_connections_threshold,
+            each_us: vars.failed_connection_delay_ms * 1000,
+        }
+    }
+
     /// Who guesses, by the name and by the address alone.
     pub(crate) fn guessers(
         &self,
         id: SessionId,
         user: &[u8],
     ) -> Option<[(Guesser, GuessLimits); 2]> {
-        let session = self.sessions.get(id)?;
-        let vars = &self.snapshot.vars;
-        let limits = GuessLimits {
-            at_once: vars.failed_connections_threshold,
-            each_us: vars.failed_connection_delay_ms * 1000,
-        };
-        let (guesses, address) = (&self.offer.guesses, &session.client.addr);
-        let by_address = (guesses.address(address), limits.of_address());
-        Some([(guesses.guesser(address, user), limits), by_address])
+        Some([self.guesser_by_name(id, user)?, self.guesser_by_address(id)?])
+    }
+
+    fn guesser_by_name(&self, id: SessionId, user: &[u8]) -> Option<(Guesser, GuessLimits)> {
+        let client = &self.sessions.get(id)?.client;
+        Some((self.offer.guesses.guesser(&client.addr, user), self.guess_limits()))
+    }
+
+    fn guesser_by_address(&self, id: SessionId) -> Option<(Guesser, GuessLimits)> {
+        let client = &self.sessions.get(id)?.client;
+        Some((self.offer.guesses.address(&client.addr), self.guess_limits().of_address()))
     }
 
     fn weigh(
@@ -248,7 +259,7 @@ impl Proxy {
         id: SessionId,
         mut login: Box<Login>,
         shown: &Shown<'_>,
-        [by_name, by_address]: [(Guesser, GuessLimits); 2],
+        by_name: (Guesser, GuessLimits),
     ) {
         let form = self.asked_of(&login).form;
         let key = &self.offer.key;
@@ -279,7 +290,7 @@ impl Proxy {
             Worth::Right(rank) => {
                 login.proved = rank;
                 let has_both = clear.is_some() || takes_both_places(login.plugin);
-                let by_address = has_both.then_some(by_address);
+                let by_address = has_both.then(|| self.guesser_by_address(id)).flatten();
                 let times = 1 + usize::from(login.was_stale);
                 for (who, limits) in [by_name].into_iter().chain(by_address) {
                     (0..times).for_each(|_| self.offer.guesses.give_back(who, limits));

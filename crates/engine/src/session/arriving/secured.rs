@@ -83,11 +83,10 @@ impl Proxy {
     ) -> Result<(), (Box<Login>, u64)> {
         let client = self.sessions.get(id).map(|session| &session.client);
         let demands = client.and_then(|client| client.demand).is_some_and(|it| it.certificate);
-        let guessers = self.guessers(id, b"");
-        if let Some(shown) = self.certificate_of(id).filter(|_| demands)
-            && let (Some(client), Some([_, (_, limits)])) = (client, guessers)
+        if let (true, Some(client)) = (demands, client)
+            && let Some(shown) = self.certificate_of(id)
         {
-            let guesses = &self.offer.guesses;
+            let (guesses, limits) = (&self.offer.guesses, self.guess_limits().of_address());
             let place = Some(guesses.certificates(&client.addr)).filter(|_| !shown.was_good());
             if let Some(wait_us) =
                 place.and_then(|who| guesses.begin(who, self.now_us, limits).err())

@@ -25,6 +25,9 @@ pub(crate) enum FromCache {
     NotTold { fills: bool },
 }
 
+/// What most keys need no more of.
+const KEY_BYTES_KEPT: usize = 1 << 14;
+
 const UNASKED: FromCache = FromCache::NotTold { fills: false };
 
 /// A text, for the cache.
@@ -150,6 +153,10 @@ impl Proxy {
                 self.tell_cached(id, answer);
                 FromCache::Told
             }
+            None if key.len() as u64 > self.cached_bytes_max() => {
+                self.stats.unkept_large += 1;
+                UNASKED
+            }
             None => {
                 let empty_too = route.cache_empty_result;
                 let flushes = self.offer.cache.flushes();
@@ -158,6 +165,7 @@ impl Proxy {
                 FromCache::NotTold { fills: true }
             }
         };
+        key.shrink_to(KEY_BYTES_KEPT);
         self.cache_key = key;
         outcome
     }

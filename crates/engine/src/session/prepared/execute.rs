@@ -92,8 +92,8 @@ impl Proxy {
         self.set_off_execution(id, only, (job, conduct), &route);
     }
 
-    /// Sets off with an execution that is kept.
-    #[inline]
+    /// Sets off with an execution that is kept; in line, since a job is large to hand on.
+    #[inline(always)]
     fn set_off_execution(
         &mut self,
         id: SessionId,

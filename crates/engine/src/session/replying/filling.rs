@@ -83,14 +83,10 @@ impl Filling {
         }
     }
 
-    /// Has its end tell of no warnings; `false` where it looks like no end.
+    /// Has its end tell of no warnings; `false` where it is none of the one form that has nothing
+    /// to tell of them behind its columns as well.
     fn clear_warnings(&mut self) -> bool {
         let Some(reply) = &mut self.reply else { return false };
-        let of_eof = reply.last_chunk_mut::<9>().filter(|end| end[..3] == [5, 0, 0]);
-        if let Some([_, _, _, _, 0xfe, warnings @ .., _, _]) = of_eof {
-            warnings.fill(0);
-            return true;
-        }
         let of_ok = reply.last_chunk_mut::<11>().filter(|end| end[..3] == [7, 0, 0]);
         match of_ok {
             Some([_, _, _, _, 0xfe, 0, 0, _, _, warnings @ ..]) => {
@@ -103,6 +99,12 @@ impl Filling {
 }
 
 impl Proxy {
+    /// The largest answer that may be kept, with its key, in bytes.
+    pub(crate) fn cached_bytes_max(&self) -> u64 {
+        let most = u64::from(self.snapshot.vars.threshold_resultset_size);
+        most.min(self.offer.cache.largest())
+    }
+
     /// The reply to the session's next command is to be kept.
     pub(crate) fn begin_filling(&mut self, id: SessionId, filling: Box<Filling>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
@@ -113,8 +115,7 @@ impl Proxy {
     /// `first`. A command that failed may have been sent once more.
     #[inline(never)]
     pub(crate) fn fill(&mut self, id: SessionId, part: &[u8], is_first: bool) {
-        let most = u64::from(self.snapshot.vars.threshold_resultset_size);
-        let most = most.min(self.offer.cache.largest());
+        let most = self.cached_bytes_max();
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(filling) = &mut session.serving.filling else { return self.impossible(()) };
         if is_first {
@@ -150,12 +151,16 @@ impl Proxy {
             return self.impossible(());
         };
         let reply = reply.unwrap_or_default().into_boxed_slice();
-        self.stats.cache_bytes_kept += reply.len() as u64;
+        let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
         let since_us = running.started_us;
         let about =
             About { rows: end.rows, status: end.status.0, user, digest, since_us, lives_us };
         match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
-            true => self.stats.cache_fills += 1,
+            true => {
+                self.stats.cache_fills += 1;
+                self.stats.cache_bytes_kept += bytes;
+            }
+            false if flushes != flushes_now => self.stats.unkept_other += 1,
             false => self.stats.unkept_large += 1,
         }
     }
