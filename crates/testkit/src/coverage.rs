@@ -44,7 +44,7 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 /// rarely, or too slowly, to meet a limit, of lags that no query here asks about, of places that
 /// servers here never send anybody to, of proxies in front, of passwords that others check, and of
 /// TLS, whose random numbers no seed brings about.
-const NEVER: [&str; 26] = [
+const NEVER: [&str; 41] = [
     "denied_without_tls",
     "proxy_headers",
     "proxy_headers_refused",
