@@ -33,10 +33,6 @@ pub struct About {
     pub rows: u64,
     /// The status flags at its end.
     pub status: u16,
-    /// The account that asked.
-    pub user: Arc<str>,
-    /// The hash of the digest of what was asked; `None` where digests are off.
-    pub digest: Option<u64>,
     /// When it was asked for, in microseconds.
     pub since_us: u64,
     /// How long it may be told from then on, in microseconds.
@@ -160,14 +156,13 @@ impl QueryCache {
         self.store.shard_capacity().saturating_sub(OVERHEAD)
     }
 
-    /// Forgets the answers that are meant; how many they were.
-    pub fn flush(&self, is_meant: impl Fn(&CachedReply) -> bool) -> u64 {
+    /// Forgets all answers; how many they were.
+    pub fn flush(&self) -> u64 {
         self.flushes.fetch_add(1, Ordering::SeqCst);
         let forgotten = AtomicU64::new(0);
-        self.store.retain(|_, answer| {
-            let is_meant = is_meant(answer);
-            forgotten.fetch_add(u64::from(is_meant), Ordering::Relaxed);
-            !is_meant
+        self.store.retain(|_, _| {
+            forgotten.fetch_add(1, Ordering::Relaxed);
+            false
         });
         let forgotten = forgotten.into_inner();
         self.purges.add(forgotten);

@@ -5,8 +5,7 @@ use super::*;
 const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0 };
 
 fn about() -> About {
-    let user = "app".into();
-    About { rows: 0, status: 2, user, digest: None, since_us: 1_000, lives_us: 500 }
+    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500 }
 }
 
 fn answer(bytes: usize) -> CachedReply {
@@ -76,16 +75,12 @@ fn what_does_not_fit_is_refused_and_a_smaller_limit_makes_room_at_once() {
 }
 
 #[test]
-fn a_flush_takes_what_is_meant_alone() {
+fn a_flush_takes_all_and_says_how_many_they_were() {
     let cache = cache(1 << 20);
-    for digest in 0..100 {
-        let about = About { digest: Some(digest % 4), ..about() };
-        let kept = CachedReply::new([7; 8].into(), about);
-        assert!(cache.keep((digest.to_le_bytes().to_vec(), 0), kept));
+    for n in 0..100_u64 {
+        assert!(cache.keep((n.to_le_bytes().to_vec(), 0), answer(8)));
     }
-    assert_eq!(cache.flush(|answer| answer.about.digest == Some(3)), 25);
-    assert_eq!(cache.flush(|answer| answer.about.digest == Some(3)), 0);
-    assert_eq!(cache.flush(|answer| &*answer.about.user == "app"), 75);
+    assert_eq!([cache.flush(), cache.flush()], [100, 0]);
     assert_eq!(cache.figures(), Figures { entries: 0, bytes: 0, purged: 100 });
 }
 
@@ -116,7 +111,7 @@ fn threads_that_keep_more_than_there_is_room_for_never_exceed_the_limit() {
 fn what_was_asked_for_before_a_flush_is_not_kept_behind_it() {
     let cache = cache(1 << 20);
     let before = cache.flushes();
-    cache.flush(|_| true);
+    cache.flush();
     assert!(!cache.keep((b"a".to_vec(), before), answer(1)));
     assert_eq!((told(&cache, b"a", NOW), cache.figures().entries), (None, 0));
     assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));

@@ -195,7 +195,7 @@ impl Runtime for Workers {
             Control::Start => self.reach.listening.start().map(|()| 0),
             // the log is the standard error stream
             Control::FlushLogs => Ok(0),
-            Control::FlushQueryCache => Ok(self.reach.offer.cache.flush(|_| true)),
+            Control::FlushQueryCache => Ok(self.reach.offer.cache.flush()),
             Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),
             Control::Hold { hostgroup, seconds } => {
                 let limit = Duration::from_secs(seconds.into());

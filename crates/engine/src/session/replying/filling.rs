@@ -1,4 +1,7 @@
 //! Replies that are kept for the query cache while they go to their client.
+//!
+//! Decides which of them are kept, by how they end. Which statements may be asked of the cache is
+//! decided before, in `command::cached`; how long bytes stay is the store's.
 
 use cache::{About, CachedReply};
 use wire::Status;
@@ -133,7 +136,6 @@ impl Proxy {
     pub(crate) fn end_filling(&mut self, id: SessionId, running: &Running, outcome: &Outcome) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(mut filling) = session.serving.filling.take() else { return self.impossible(()) };
-        let (digest, user) = (session.serving.asked.digest(), session.user().into());
         let with_warnings = self.snapshot.vars.query_cache_handle_warnings == 1;
         // what was defined while it ran may have changed what it reaches
         let is_same = running.job.effects.is_empty() && running.killed.is_none();
@@ -153,8 +155,7 @@ impl Proxy {
         let reply = reply.unwrap_or_default().into_boxed_slice();
         let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
         let since_us = running.started_us;
-        let about =
-            About { rows: end.rows, status: end.status.0, user, digest, since_us, lives_us };
+        let about = About { rows: end.rows, status: end.status.0, since_us, lives_us };
         match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
             true => {
                 self.stats.cache_fills += 1;
