@@ -58,7 +58,8 @@ fn set(
                    COLLATE NOCASE";
         admin.store.database.value(sql, name)
     };
-    let found = vars::find(&name.to_ascii_lowercase());
+    // some names have capitals
+    let found = vars::all().find(|variable| is(&variable.full_name(), name));
     let Some(name) = found.map(vars::Variable::full_name).or(stored(admin)?) else {
         let names: Vec<String> = vars::all().map(vars::Variable::full_name).collect();
         // a name without its prefix is a likelier slip than all of its letters
