@@ -8,12 +8,16 @@
 //! **Not here:** what may be kept, and what a reply means, which `engine` decides.
 #![forbid(unsafe_code)]
 
+mod follows;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use foldhash::quality::FixedState;
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+
+pub use follows::{Basis, Followed, Follows, TableName};
 
 /// A reply as its server sent it.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub struct About {
     pub since_us: u64,
     /// How long it may be told from then on, in microseconds.
     pub lives_us: u64,
+    /// What it rests on, where changes of that are seen.
+    pub basis: Option<Basis>,
 }
 
 impl CachedReply {
@@ -48,6 +54,11 @@ impl CachedReply {
     /// When it is too old for one that allows `lives_us` at most.
     fn ends_us(&self, lives_us: u64) -> u64 {
         self.about.since_us.saturating_add(self.about.lives_us.min(lives_us))
+    }
+
+    /// Whether nothing that it read has changed, as far as changes are seen.
+    fn is_current(&self) -> bool {
+        self.about.basis.as_ref().is_some_and(Basis::is_current)
     }
 }
 
@@ -61,6 +72,8 @@ pub struct Allowed {
     /// The share of its time, in percent, after which the first to ask fetches another one; 0 for
     /// none.
     pub soft_pct: u32,
+    /// Only if nothing that it read has changed.
+    pub unchanged: bool,
 }
 
 /// What the store holds.
@@ -72,6 +85,8 @@ pub struct Figures {
     pub bytes: u64,
     /// Answers that went since the start: for room, for their age, for a newer one, or by a flush.
     pub purged: u64,
+    /// Those of them of which a table had changed.
+    pub invalidated: u64,
 }
 
 /// The answers that are kept.
@@ -80,6 +95,8 @@ pub struct QueryCache {
     purges: Purges,
     limit: AtomicU64,
     flushes: AtomicU64,
+    invalidated: AtomicU64,
+    follows: Follows,
 }
 
 impl QueryCache {
@@ -93,7 +110,8 @@ impl QueryCache {
         // all that is asked for is there
         let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
         let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
-        Self { store, purges, limit: AtomicU64::new(0), flushes: AtomicU64::new(0) }
+        let (limit, flushes, invalidated) = Default::default();
+        Self { store, purges, limit, flushes, invalidated, follows: Follows::new(seed) }
     }
 
     /// Keeps no more than so many bytes from now on; 0 for nothing.
@@ -112,11 +130,15 @@ impl QueryCache {
     /// The answer that is kept under a key, if it is young enough. The first that asks for one in
     /// the last part of its time gets none, and is to fetch another one.
     pub fn find(&self, key: &[u8], allowed: Allowed) -> Option<Arc<CachedReply>> {
-        let Allowed { now_us, lives_us, soft_pct } = allowed;
+        let Allowed { now_us, lives_us, soft_pct, unchanged } = allowed;
         let answer = self.store.get(key)?;
         if now_us >= answer.ends_us(u64::MAX) {
-            let removed = self.store.remove_if(key, |kept| Arc::ptr_eq(kept, &answer));
-            self.purges.add(u64::from(removed.is_some()));
+            self.forget(key, &answer);
+            return None;
+        }
+        if unchanged && !answer.is_current() {
+            let forgotten = self.forget(key, &answer);
+            self.invalidated.fetch_add(u64::from(forgotten), Ordering::Relaxed);
             return None;
         }
         if now_us >= answer.ends_us(lives_us) {
@@ -127,6 +149,18 @@ impl QueryCache {
         let is_late = soft_pct > 0 && now_us >= answer.about.since_us.saturating_add(soft_us);
         let renews = is_late && !answer.renewed.swap(true, Ordering::Relaxed);
         (!renews).then_some(answer)
+    }
+
+    /// Forgets an answer that is told to nobody any more, if it is still there.
+    fn forget(&self, key: &[u8], answer: &Arc<CachedReply>) -> bool {
+        let removed = self.store.remove_if(key, |kept| Arc::ptr_eq(kept, answer)).is_some();
+        self.purges.add(u64::from(removed));
+        removed
+    }
+
+    /// The changes that are seen, by hostgroup.
+    pub fn follows(&self) -> &Follows {
+        &self.follows
     }
 
     /// How often it was flushed. What was asked for before a flush is not kept behind it.
@@ -172,7 +206,9 @@ impl QueryCache {
     /// What it holds.
     pub fn figures(&self) -> Figures {
         let entries = u64::try_from(self.store.len()).unwrap_or(u64::MAX);
-        Figures { entries, bytes: self.store.weight(), purged: self.purges.count() }
+        let invalidated = self.invalidated.load(Ordering::Relaxed);
+        let (bytes, purged) = (self.store.weight(), self.purges.count());
+        Figures { entries, bytes, purged, invalidated }
     }
 }
 
@@ -184,7 +220,7 @@ const ITEMS_GUESSED: usize = 1 << 16;
 
 /// What an answer takes beside its own bytes and those of its key: its places in the store, which
 /// grows by doubling, its fields, and what the allocator adds to three allocations.
-const OVERHEAD: u64 = 288;
+const OVERHEAD: u64 = 320;
 
 /// Answers weigh what they take of memory.
 #[derive(Clone)]
@@ -192,7 +228,8 @@ struct ByBytes;
 
 impl Weighter<Box<[u8]>, Arc<CachedReply>> for ByBytes {
     fn weight(&self, key: &Box<[u8]>, answer: &Arc<CachedReply>) -> u64 {
-        let bytes = key.len() + answer.reply.len();
+        let basis = answer.about.basis.as_ref().map_or(0, Basis::bytes);
+        let bytes = key.len() + answer.reply.len() + basis;
         u64::try_from(bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(OVERHEAD))
     }
 }

@@ -2,10 +2,10 @@ use std::thread;
 
 use super::*;
 
-const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0 };
+const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0, unchanged: false };
 
 fn about() -> About {
-    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500 }
+    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500, basis: None }
 }
 
 fn answer(bytes: usize) -> CachedReply {
@@ -33,14 +33,14 @@ fn keys_are_compared_whole_and_the_latest_answer_is_told() {
     let found = [&b"a"[..], b"ab", b"b", b""].map(|key| told(&cache, key, NOW));
     assert_eq!(found, [Some(11), Some(20), None, None]);
     let bytes = 1 + 11 + 2 + 20 + 2 * OVERHEAD;
-    assert_eq!(cache.figures(), Figures { entries: 2, bytes, purged: 1 });
+    assert_eq!(cache.figures(), Figures { entries: 2, bytes, purged: 1, ..Figures::default() });
 }
 
 #[test]
 fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
     let cache = cache(1 << 20);
     cache.keep((b"a".to_vec(), 0), answer(1));
-    let at = |now_us, lives_us| told(&cache, b"a", Allowed { now_us, lives_us, soft_pct: 0 });
+    let at = |now_us, lives_us| told(&cache, b"a", Allowed { now_us, lives_us, ..NOW });
     assert_eq!((at(1_499, 900), at(1_100, 100), at(1_099, 100)), (Some(1), None, Some(1)));
     assert_eq!(cache.figures().entries, 1);
     assert_eq!((at(1_500, 900), cache.figures().entries, cache.figures().purged), (None, 0, 1));
@@ -50,7 +50,7 @@ fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
 fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
     let cache = cache(1 << 20);
     cache.keep((b"a".to_vec(), 0), answer(1));
-    let at = |now_us| told(&cache, b"a", Allowed { now_us, lives_us: 500, soft_pct: 60 });
+    let at = |now_us| told(&cache, b"a", Allowed { now_us, lives_us: 500, soft_pct: 60, ..NOW });
     assert_eq!([1_299, 1_300, 1_301, 1_499].map(at), [Some(1), None, Some(1), Some(1)]);
     cache.keep(
         (b"a".to_vec(), 0),
@@ -69,7 +69,7 @@ fn what_does_not_fit_is_refused_and_a_smaller_limit_makes_room_at_once() {
     assert!(cache.keep((b"k".to_vec(), 0), answer(largest - 1)));
     for limit in [1, 0] {
         cache.set_limit(limit);
-        assert_eq!(cache.figures(), Figures { entries: 0, bytes: 0, purged: 1 });
+        assert_eq!(cache.figures(), Figures { purged: 1, ..Figures::default() });
         assert!(!cache.keep((b"k".to_vec(), 0), answer(0)));
     }
 }
@@ -81,7 +81,7 @@ fn a_flush_takes_all_and_says_how_many_they_were() {
         assert!(cache.keep((n.to_le_bytes().to_vec(), 0), answer(8)));
     }
     assert_eq!([cache.flush(), cache.flush()], [100, 0]);
-    assert_eq!(cache.figures(), Figures { entries: 0, bytes: 0, purged: 100 });
+    assert_eq!(cache.figures(), Figures { purged: 100, ..Figures::default() });
 }
 
 #[test]
@@ -116,4 +116,73 @@ fn what_was_asked_for_before_a_flush_is_not_kept_behind_it() {
     assert_eq!((told(&cache, b"a", NOW), cache.figures().entries), (None, 0));
     assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));
     assert_eq!(told(&cache, b"a", NOW), Some(1));
+}
+
+const ITEMS: TableName<'_> = TableName { schema: b"shop", table: b"items" };
+const UNCHANGED: Allowed = Allowed { unchanged: true, ..NOW };
+
+/// Keeps an answer under `a` that reads `shop.items`, after `meanwhile`.
+fn keep_of_items(cache: &QueryCache, followed: &Arc<Followed>, meanwhile: impl FnOnce()) -> bool {
+    let basis = Basis::note(followed, [ITEMS].into_iter());
+    meanwhile();
+    let is_noted = basis.is_some();
+    let answer = CachedReply::new([7; 3].into(), About { basis, ..about() });
+    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer));
+    is_noted
+}
+
+#[test]
+fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
+    let cache = cache(1 << 20);
+    let followed = cache.follows().of(3);
+    assert!(Arc::ptr_eq(&followed, &cache.follows().wanted()[0].1));
+    followed.stand();
+    let told = |allowed| told(&cache, b"a", allowed);
+    let other = TableName { schema: b"shop", table: b"orders" };
+    assert!(keep_of_items(&cache, &followed, || followed.changed(other)));
+    assert_eq!(told(UNCHANGED), Some(3));
+    followed.changed(TableName { schema: b"SHOP", ..ITEMS });
+    assert_eq!(told(NOW), Some(3));
+    assert_eq!((told(UNCHANGED), told(NOW), cache.figures().invalidated), (None, None, 1));
+
+    assert!(keep_of_items(&cache, &followed, || followed.changed(ITEMS)));
+    assert_eq!(told(UNCHANGED), None, "it changed while the answer was fetched");
+    assert!(keep_of_items(&cache, &followed, || ()));
+    followed.changed_all();
+    assert_eq!(told(UNCHANGED), None);
+}
+
+#[test]
+fn nothing_is_told_as_unchanged_where_changes_are_not_seen() {
+    let cache = cache(1 << 20);
+    let followed = cache.follows().of(3);
+    let told = |allowed| told(&cache, b"a", allowed);
+    assert!(!keep_of_items(&cache, &followed, || followed.stand()), "noted before");
+    assert_eq!((told(NOW), told(UNCHANGED)), (Some(3), None));
+
+    for again in [Followed::resume, Followed::stand] {
+        assert!(keep_of_items(&cache, &followed, || ()));
+        followed.fall();
+        let basis = Basis::note(&followed, [ITEMS].into_iter());
+        assert!(basis.is_none());
+        again(&followed);
+    }
+    assert_eq!(told(UNCHANGED), None, "whoever stands anew does not know what was missed");
+    assert!(keep_of_items(&cache, &followed, || (followed.fall(), followed.resume()).1));
+    assert_eq!(told(UNCHANGED), Some(3));
+}
+
+#[test]
+fn a_write_is_passed_by_a_pulse_that_began_after_it() {
+    let cache = cache(0);
+    let followed = cache.follows().of(3);
+    let first = followed.begin_pulse();
+    let of_write = followed.next_pulse();
+    followed.passed(first);
+    assert!(!followed.has_passed(of_write));
+    let second = followed.begin_pulse();
+    assert!(!followed.has_passed(of_write));
+    followed.passed(second);
+    followed.passed(first);
+    assert!(followed.has_passed(of_write));
 }

@@ -146,7 +146,8 @@ impl Proxy {
         write_key(&mut key, &asker, question);
         let (now_us, lives_us) = (self.now_us, u64::from(ttl_ms) * 1000);
         let soft_pct = self.snapshot.vars.query_cache_soft_ttl_pct;
-        let found = self.offer.cache.find(&key, Allowed { now_us, lives_us, soft_pct });
+        let found =
+            self.offer.cache.find(&key, Allowed { now_us, lives_us, soft_pct, unchanged: false });
         self.stats.cache_lookups += 1;
         let outcome = match &found {
             Some(answer) => {
