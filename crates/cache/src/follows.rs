@@ -2,16 +2,14 @@
 //!
 //! Each table has a version, which goes up with each change that a log tells of. An answer notes the
 //! versions of what it reads before its statement is sent, and is told only while they are the same.
-//! Tables share 4,096 versions by a secret hash: two that share one only make more answers invalid.
+//! A table is known by a hash of its names. Tables share 65,536 versions: two that share one only
+//! make more answers invalid.
 //!
 //! **Not here:** the logs, and what a statement reads.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock};
-
-use foldhash::quality::FixedState;
 
 /// The changes of one hostgroup.
 ///
@@ -19,7 +17,6 @@ use foldhash::quality::FixedState;
 /// whose versions were noted before a change is never told after it.
 #[derive(Debug)]
 pub struct Followed {
-    hashing: FixedState,
     /// Whether every server of the hostgroup that may answer is followed, closely enough.
     stands: AtomicBool,
     /// Goes up when all answers of before are invalid.
@@ -31,15 +28,6 @@ pub struct Followed {
     passed: AtomicU64,
 }
 
-/// A table, by the names that the log has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TableName<'a> {
-    /// Its schema.
-    pub schema: &'a [u8],
-    /// Its own name.
-    pub table: &'a [u8],
-}
-
 /// What an answer rests on: the versions of the tables that it reads, from before it was asked for.
 #[derive(Clone, Debug)]
 pub struct Basis {
@@ -48,12 +36,11 @@ pub struct Basis {
     versions: Box<[(u16, u64)]>,
 }
 
-const VERSIONS: usize = 1 << 12;
+const VERSIONS: usize = 1 << 16;
 
 impl Followed {
-    fn new(seed: u64) -> Self {
+    fn new() -> Self {
         Self {
-            hashing: FixedState::with_seed(seed),
             stands: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
@@ -84,9 +71,9 @@ impl Followed {
         self.stands.load(SeqCst)
     }
 
-    /// A table has changed.
-    pub fn changed(&self, table: TableName<'_>) {
-        if let Some(version) = self.versions.get(usize::from(self.place(table))) {
+    /// A table or view gives other rows than before.
+    pub fn changed(&self, table: u64) {
+        if let Some(version) = self.version(place(table)) {
             version.fetch_add(1, SeqCst);
         }
     }
@@ -116,29 +103,23 @@ impl Followed {
         self.passed.load(SeqCst) >= pulse
     }
 
-    /// Where a table's version is. Names that differ in ASCII case alone are one table: some
-    /// servers see it so.
-    fn place(&self, TableName { schema, table }: TableName<'_>) -> u16 {
-        let mut hasher = self.hashing.build_hasher();
-        for name in [schema, table] {
-            name.iter().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase()));
-            hasher.write_u8(0);
-        }
-        (hasher.finish() % VERSIONS as u64) as u16
+    fn version(&self, place: u16) -> Option<&AtomicU64> {
+        self.versions.get(usize::from(place))
     }
+}
+
+/// Where the version of a table is.
+fn place(table: u64) -> u16 {
+    (table % VERSIONS as u64) as u16
 }
 
 impl Basis {
     /// What an answer that reads these tables rests on from now on, if changes are seen.
-    pub fn note<'a>(
-        followed: &Arc<Followed>,
-        tables: impl Iterator<Item = TableName<'a>>,
-    ) -> Option<Self> {
-        let version =
-            |place: u16| Some((place, followed.versions.get(usize::from(place))?.load(SeqCst)));
-        // the epoch first: it says that the versions behind it count
+    pub fn note(followed: &Arc<Followed>, tables: impl Iterator<Item = u64>) -> Option<Self> {
+        let version = |place| Some((place, followed.version(place)?.load(SeqCst)));
+        // the epoch first: whoever stands anew makes another one
         let (epoch, stands) = (followed.epoch.load(SeqCst), followed.stands());
-        let versions = tables.filter_map(|table| version(followed.place(table))).collect();
+        let versions = tables.filter_map(|table| version(place(table))).collect();
         stands.then(|| Self { followed: followed.clone(), epoch, versions })
     }
 
@@ -146,15 +127,9 @@ impl Basis {
     pub fn is_current(&self) -> bool {
         let Self { followed, epoch, versions } = self;
         let is_same = |(place, version): &(u16, u64)| {
-            let now = followed.versions.get(usize::from(*place));
-            now.is_some_and(|now| now.load(SeqCst) == *version)
+            followed.version(*place).is_some_and(|now| now.load(SeqCst) == *version)
         };
         followed.stands() && followed.epoch.load(SeqCst) == *epoch && versions.iter().all(is_same)
-    }
-
-    /// Whether it rests on the same hostgroup's changes.
-    pub fn is_of(&self, followed: &Arc<Followed>) -> bool {
-        Arc::ptr_eq(&self.followed, followed)
     }
 
     /// What it takes of memory.
@@ -164,17 +139,12 @@ impl Basis {
 }
 
 /// The hostgroups whose changes are asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Follows {
-    seed: u64,
     hostgroups: RwLock<BTreeMap<u32, Arc<Followed>>>,
 }
 
 impl Follows {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, hostgroups: RwLock::default() }
-    }
-
     /// The changes of a hostgroup, which are wanted from now on.
     pub fn of(&self, hostgroup: u32) -> Arc<Followed> {
         let known = self.hostgroups.read().unwrap_or_else(PoisonError::into_inner);
@@ -184,7 +154,7 @@ impl Follows {
         drop(known);
         let mut hostgroups = self.hostgroups.write().unwrap_or_else(PoisonError::into_inner);
         let followed = hostgroups.entry(hostgroup);
-        followed.or_insert_with(|| Arc::new(Followed::new(self.seed))).clone()
+        followed.or_insert_with(|| Arc::new(Followed::new())).clone()
     }
 
     /// What is wanted.

@@ -17,7 +17,7 @@ use foldhash::quality::FixedState;
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 
-pub use follows::{Basis, Followed, Follows, TableName};
+pub use follows::{Basis, Followed, Follows};
 
 /// A reply as its server sent it.
 #[derive(Debug)]
@@ -110,8 +110,8 @@ impl QueryCache {
         // all that is asked for is there
         let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
         let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
-        let (limit, flushes, invalidated) = Default::default();
-        Self { store, purges, limit, flushes, invalidated, follows: Follows::new(seed) }
+        let (limit, flushes, invalidated, follows) = Default::default();
+        Self { store, purges, limit, flushes, invalidated, follows }
     }
 
     /// Keeps no more than so many bytes from now on; 0 for nothing.
