@@ -1,15 +1,15 @@
 //! What is known of changes in a hostgroup whose servers' logs are followed.
 //!
-//! Each table has a version, which goes up with each change that a log tells of. An answer notes the
-//! versions of what it reads before its statement is sent, and is told only while they are the same.
+//! Each table has a version, which goes up with each change that a log tells of. An answer notes
+//! the versions of what it reads before its statement is sent, and is told only while they are the
+//! same.
 //! A table is known by a hash of its names. Tables share 65,536 versions: two that share one only
 //! make more answers invalid.
 //!
 //! **Not here:** the logs, and what a statement reads.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 /// The changes of one hostgroup.
 ///
@@ -22,9 +22,9 @@ pub struct Followed {
     /// Goes up when all answers of before are invalid.
     epoch: AtomicU64,
     versions: Box<[AtomicU64]>,
-    /// The last question for the writer's position that was begun.
-    pulse: AtomicU64,
-    /// The last one whose position all streams have passed.
+    /// The last question for a writer's position that was begun, of any hostgroup.
+    pulse: Arc<AtomicU64>,
+    /// The last of this one whose position all its streams have passed.
     passed: AtomicU64,
 }
 
@@ -39,12 +39,12 @@ pub struct Basis {
 const VERSIONS: usize = 1 << 16;
 
 impl Followed {
-    fn new() -> Self {
+    fn new(pulse: Arc<AtomicU64>) -> Self {
         Self {
             stands: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
-            pulse: AtomicU64::new(0),
+            pulse,
             passed: AtomicU64::new(0),
         }
     }
@@ -93,12 +93,7 @@ impl Followed {
         self.passed.fetch_max(pulse, SeqCst);
     }
 
-    /// The pulse that has to be passed before a write that has ended is known to be.
-    pub fn next_pulse(&self) -> u64 {
-        self.pulse.load(SeqCst) + 1
-    }
-
-    /// Whether a pulse has been passed.
+    /// Whether a pulse has been passed that was begun no earlier than this one.
     pub fn has_passed(&self, pulse: u64) -> bool {
         self.passed.load(SeqCst) >= pulse
     }
@@ -141,25 +136,41 @@ impl Basis {
 /// The hostgroups whose changes are asked for.
 #[derive(Debug, Default)]
 pub struct Follows {
-    hostgroups: RwLock<BTreeMap<u32, Arc<Followed>>>,
+    first: OnceLock<Box<Wanted>>,
+    pulse: Arc<AtomicU64>,
+}
+
+/// One of them; none ever goes.
+#[derive(Debug)]
+struct Wanted {
+    hostgroup: u32,
+    followed: Arc<Followed>,
+    next: OnceLock<Box<Self>>,
 }
 
 impl Follows {
     /// The changes of a hostgroup, which are wanted from now on.
     pub fn of(&self, hostgroup: u32) -> Arc<Followed> {
-        let known = self.hostgroups.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(followed) = known.get(&hostgroup) {
-            return followed.clone();
+        let wanted = || {
+            let followed = Arc::new(Followed::new(self.pulse.clone()));
+            Box::new(Wanted { hostgroup, followed, next: OnceLock::new() })
+        };
+        let mut found = self.first.get_or_init(wanted);
+        while found.hostgroup != hostgroup {
+            found = found.next.get_or_init(wanted);
         }
-        drop(known);
-        let mut hostgroups = self.hostgroups.write().unwrap_or_else(PoisonError::into_inner);
-        let followed = hostgroups.entry(hostgroup);
-        followed.or_insert_with(|| Arc::new(Followed::new())).clone()
+        found.followed.clone()
+    }
+
+    /// The pulse that has to be passed before a write that has ended is known to be, wherever it
+    /// was.
+    pub fn next_pulse(&self) -> u64 {
+        self.pulse.load(SeqCst) + 1
     }
 
     /// What is wanted.
-    pub fn wanted(&self) -> Vec<(u32, Arc<Followed>)> {
-        let hostgroups = self.hostgroups.read().unwrap_or_else(PoisonError::into_inner);
-        hostgroups.iter().map(|(hostgroup, followed)| (*hostgroup, followed.clone())).collect()
+    pub fn wanted(&self) -> impl Iterator<Item = (u32, Arc<Followed>)> {
+        let all = std::iter::successors(self.first.get(), |wanted| wanted.next.get());
+        all.map(|wanted| (wanted.hostgroup, wanted.followed.clone()))
     }
 }

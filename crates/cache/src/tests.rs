@@ -136,7 +136,7 @@ fn keep_of_items(cache: &QueryCache, followed: &Arc<Followed>, meanwhile: impl F
 fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
     let cache = cache(1 << 20);
     let followed = cache.follows().of(3);
-    assert!(Arc::ptr_eq(&followed, &cache.follows().wanted()[0].1));
+    assert!(Arc::ptr_eq(&followed, &cache.follows().wanted().next().unwrap().1));
     followed.stand();
     let told = |allowed| told(&cache, b"a", allowed);
     assert!(keep_of_items(&cache, &followed, || followed.changed(ITEMS + 1)));
@@ -177,7 +177,8 @@ fn a_write_is_passed_by_a_pulse_that_began_after_it() {
     let cache = cache(0);
     let followed = cache.follows().of(3);
     let first = followed.begin_pulse();
-    let of_write = followed.next_pulse();
+    let of_write = cache.follows().next_pulse();
+    cache.follows().of(4).begin_pulse();
     followed.passed(first);
     assert!(!followed.has_passed(of_write));
     let second = followed.begin_pulse();
@@ -185,4 +186,12 @@ fn a_write_is_passed_by_a_pulse_that_began_after_it() {
     followed.passed(second);
     followed.passed(first);
     assert!(followed.has_passed(of_write));
+}
+
+#[test]
+fn each_hostgroup_that_is_asked_for_has_changes_of_its_own() {
+    let follows = Follows::default();
+    let [third, fourth] = [3, 4].map(|hostgroup| follows.of(hostgroup));
+    assert!(Arc::ptr_eq(&third, &follows.of(3)) && !Arc::ptr_eq(&third, &fourth));
+    assert_eq!(follows.wanted().map(|(hostgroup, _)| hostgroup).collect::<Vec<_>>(), [3, 4]);
 }

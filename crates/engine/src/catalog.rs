@@ -24,7 +24,7 @@ mod tests;
 
 pub use catalogs::{CatalogId, Catalogs};
 pub use definitions::{Defined, Definitions, UnderWay};
-pub use key::key;
+pub use key::{key, table_key};
 pub use naming::{AskedText, How, Named, Naming};
 pub use reading::{PARTS, Part, Reading};
 pub use rows::CatalogRows;

@@ -13,6 +13,7 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::json;
 use crate::rows::HostgroupRow;
+use crate::rules::Invalidation;
 use crate::topology::DialLimits;
 use crate::vars::Vars;
 
@@ -38,6 +39,8 @@ pub struct Attributes {
     pub connects_per_sec: u32,
     /// Commands of several sessions on one connection; `None` for what the variable says.
     pub pipeline_depth: Option<u32>,
+    /// What ends cached answers of its servers beside their time, where rules say nothing of that.
+    pub invalidation: Option<Invalidation>,
     /// Whether connections are kept for warnings; `None` for what the variable says.
     pub handle_warnings: Option<u32>,
     /// The version of the PROXY protocol in which servers are told of clients, if they are.
@@ -132,6 +135,11 @@ impl Hostgroups {
         own.unwrap_or(vars.pipeline_depth)
     }
 
+    /// What ends cached answers of a hostgroup's servers beside their time.
+    pub fn invalidation(&self, hostgroup: HostgroupId) -> Option<Invalidation> {
+        self.find(hostgroup).and_then(|own| own.invalidation)
+    }
+
     /// Whether a session keeps a connection whose warnings it may ask for.
     pub fn handles_warnings(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
         let own = self.find(hostgroup).and_then(|own| own.handle_warnings);
@@ -190,6 +198,7 @@ fn attributes(
     number("autocommit", row.autocommit, (-1, 1));
     let throttle = row.throttle_connections_per_sec;
     let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
+    let invalidation = Invalidation::of(&row.hostgroup_settings);
     let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
     let proxy_protocol = json::number(&row.hostgroup_settings, "proxy_protocol", 2);
     let balance = Balance::of(&row.hostgroup_settings);
@@ -203,6 +212,7 @@ fn attributes(
         connection_warming: number("connection_warming", row.connection_warming, (0, 1)) == 1,
         connects_per_sec: number("throttle_connections_per_sec", throttle, (1, 1_000_000)),
         pipeline_depth: pipeline_depth.as_ref().ok().copied().flatten(),
+        invalidation: invalidation.as_ref().ok().copied().flatten(),
         handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
         proxy_protocol: match proxy_protocol.as_ref().ok().copied().flatten() {
             Some(1) => Some(1),
@@ -216,6 +226,7 @@ fn attributes(
     // what is no JSON at all is said once
     let faults = [
         pipeline_depth.err(),
+        invalidation.err(),
         handle_warnings.err(),
         proxy_protocol.err(),
         balance.err(),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cache::QueryCache;
+use cache::{Followed, QueryCache};
 use wire::auth::rsa::ServerKey;
 use wire::{Caps, Status};
 
@@ -122,6 +122,8 @@ pub struct Proxy {
     pub(crate) draining: bool,
     /// Room for the key of what is looked for in the cache.
     pub(crate) cache_key: Vec<u8>,
+    /// Changes that answers in the cache end with, of the hostgroups that were asked.
+    pub(crate) followed: Vec<(HostgroupId, Arc<Followed>)>,
     /// Buffers for commands, so that none is allocated for the next one.
     pub(crate) spare: Vec<Vec<u8>>,
     /// The same for digests.
@@ -185,6 +187,7 @@ impl Proxy {
             started_us: 0,
             draining: false,
             cache_key: Vec::new(),
+            followed: Vec::new(),
             spare: Vec::new(),
             spare_digests: Vec::new(),
             texts: Registry::default(),

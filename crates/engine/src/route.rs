@@ -8,7 +8,9 @@ use std::sync::Arc;
 use sql::{Digest, Digester, Effects, Facts, Hints, KnownFacts, Modes, Omitted, Reach};
 
 use crate::ids::HostgroupId;
-use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleStep, RuleVerdict};
+use crate::rules::{
+    DigestRef, Invalidation, Multiplex, Observer, RuleInput, RuleScratch, RuleStep, RuleVerdict,
+};
 use crate::snapshot::Snapshot;
 use crate::vars::Vars;
 
@@ -85,6 +87,8 @@ pub struct Route {
     pub cache_ttl_ms: Option<u32>,
     /// Whether an empty result is cached too.
     pub cache_empty_result: bool,
+    /// What ends the cached result beside its time, by its rules.
+    pub invalidation: Option<Invalidation>,
     /// The server must have what this session last wrote in that hostgroup.
     pub gtid_from_hostgroup: Option<HostgroupId>,
     /// The server must have this transaction, as `uuid:number`.
@@ -406,6 +410,7 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
             let by_default = vars.query_cache_stores_empty_result;
             verdict.cache_empty_result.unwrap_or(by_default)
         },
+        invalidation: verdict.invalidation,
         gtid_from_hostgroup: verdict.gtid_from_hostgroup,
         min_gtid: None,
         max_lag_ms: None,

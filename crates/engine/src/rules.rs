@@ -61,7 +61,7 @@ pub use reading::{flags_of_attributes, meaning_of_pattern, server_names_of_attri
 
 pub use observe::{Condition, Observer, RuleStep};
 pub use scratch::RuleScratch;
-pub use verdict::{Multiplex, RuleVerdict};
+pub use verdict::{Invalidation, Multiplex, RuleVerdict};
 
 /// Compiled rules in the order of their ids; immutable, shared by the workers, cheap to clone.
 #[derive(Clone, Debug, Default)]

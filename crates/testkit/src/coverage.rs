@@ -44,7 +44,7 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 /// rarely, or too slowly, to meet a limit, of lags that no query here asks about, of places that
 /// servers here never send anybody to, of proxies in front, of passwords that others check, and of
 /// TLS, whose random numbers no seed brings about.
-const NEVER: [&str; 41] = [
+const NEVER: [&str; 45] = [
     "denied_without_tls",
     "proxy_headers",
     "proxy_headers_refused",
@@ -79,9 +79,13 @@ const NEVER: [&str; 41] = [
     "uncached_code",
     "uncached_execution",
     "uncached_freshness",
+    "uncached_own_writes",
     "uncached_session",
     "uncached_statement",
+    "uncached_tables",
+    "uncached_unfollowed",
     "uncached_varies",
+    "unkept_changed",
     "unkept_empty",
     "unkept_large",
     "unkept_other",

@@ -152,7 +152,7 @@ fn connections_of_accounts_are_shown_by_server_with_their_limits() {
 }
 
 /// Counters that ProxySQL has not, but for families.
-const NAMED: [&str; 53] = [
+const NAMED: [&str; 57] = [
     "admin_connections_refused",
     "aurora_checks_failed",
     "aurora_checks_ok",
@@ -198,10 +198,14 @@ const NAMED: [&str; 53] = [
     "uncached_code",
     "uncached_execution",
     "uncached_freshness",
+    "uncached_own_writes",
     "uncached_session",
     "uncached_statement",
+    "uncached_tables",
+    "uncached_unfollowed",
     "uncached_varies",
     "unfinished_commands",
+    "unkept_changed",
     "unkept_empty",
     "unkept_large",
     "unkept_other",

@@ -23,6 +23,14 @@ pub fn key(name: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// What a table or view of a schema is known by.
+pub fn table_key(schema: &[u8], table: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(key(schema));
+    hasher.write_u64(key(table));
+    hasher.finish()
+}
+
 /// The ASCII letter that servers take a letter for.
 fn base(letter: char) -> u8 {
     let at = |table: &[u8], first: u32| {

@@ -114,7 +114,7 @@ rows! {
     hostgroup_settings: String = text("hostgroup_settings")
         .default("''").check("JSON_VALID(hostgroup_settings) OR hostgroup_settings = ''")
         .members(&[
-            "pipeline_depth", "handle_warnings", "balance", "zones", "zone_min_servers",
+            "invalidate", "pipeline_depth", "handle_warnings", "balance", "zones", "zone_min_servers",
             "several_writers", "proxy_protocol",
         ]);
     /// JSON defaults of servers that are found, or empty.
@@ -261,7 +261,7 @@ rows! {
     /// asks for the host by which a client called in TLS; or empty.
     attributes: String = text("attributes")
         .default("''").check("JSON_VALID(attributes) OR attributes = ''")
-        .members(&["pipeline_depth", "flagOUTs", "sni"]);
+        .members(&["pipeline_depth", "flagOUTs", "sni", "invalidate"]);
     /// Free text.
     comment: Option<String> = text("comment").null();
 }

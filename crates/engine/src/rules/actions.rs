@@ -7,7 +7,7 @@ use super::choice::FlagChoice;
 use super::conditions::Conditions;
 use super::pattern::Pattern;
 use super::replace::Replacement;
-use super::verdict::{Multiplex, RuleVerdict};
+use super::verdict::{Invalidation, Multiplex, RuleVerdict};
 use crate::ids::HostgroupId;
 use crate::json;
 
@@ -27,6 +27,7 @@ pub(super) struct Actions {
 struct More {
     cache_ttl_ms: Option<u32>,
     cache_empty_result: Option<bool>,
+    invalidation: Option<Invalidation>,
     cache_timeout_ms: Option<u32>,
     reconnect: Option<bool>,
     timeout_ms: Option<u32>,
@@ -93,6 +94,7 @@ impl More {
         Self {
             cache_ttl_ms: cells.optional("cache_ttl", row.cache_ttl, 1),
             cache_empty_result: cells.optional_flag("cache_empty_result", row.cache_empty_result),
+            invalidation: invalidation(cells),
             cache_timeout_ms: cells.optional("cache_timeout", row.cache_timeout, 0),
             reconnect: cells.optional_flag("reconnect", row.reconnect),
             timeout_ms: cells.optional("timeout", row.timeout, 0),
@@ -119,6 +121,7 @@ impl More {
         }
         set(&mut verdict.cache_ttl_ms, &self.cache_ttl_ms);
         set(&mut verdict.cache_empty_result, &self.cache_empty_result);
+        set(&mut verdict.invalidation, &self.invalidation);
         set(&mut verdict.cache_timeout_ms, &self.cache_timeout_ms);
         set(&mut verdict.reconnect, &self.reconnect);
         set(&mut verdict.timeout_ms, &self.timeout_ms);
@@ -141,6 +144,14 @@ fn pipeline_depth(cells: &mut Cells<'_, '_>) -> Option<u32> {
     // a text that is no JSON is told by whoever looks for flags in it
     json::parse(&cells.row.attributes).ok()?;
     json::pipeline_depth(&cells.row.attributes).unwrap_or_else(|reason| {
+        cells.fault("attributes", reason);
+        None
+    })
+}
+
+fn invalidation(cells: &mut Cells<'_, '_>) -> Option<Invalidation> {
+    json::parse(&cells.row.attributes).ok()?;
+    Invalidation::of(&cells.row.attributes).unwrap_or_else(|reason| {
         cells.fault("attributes", reason);
         None
     })

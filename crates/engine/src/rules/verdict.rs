@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ids::HostgroupId;
+use crate::json;
 
 /// The outcome of a chain of rules; `None` where no matching rule said anything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct RuleVerdict {
     pub cache_ttl_ms: Option<u32>,
     /// Whether an empty result is cached too.
     pub cache_empty_result: Option<bool>,
+    /// What ends an answer beside its time.
+    pub invalidation: Option<Invalidation>,
     /// Carried; without effect.
     pub cache_timeout_ms: Option<u32>,
     /// Carried; without effect.
@@ -49,6 +52,24 @@ pub struct RuleVerdict {
     pub applied: bool,
     /// Whether the text was rewritten; the new one is in the scratch.
     pub rewritten: bool,
+}
+
+/// What ends a cached answer beside its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Invalidation {
+    /// A change of a table that it reads, as the servers' binary logs tell; nothing is cached
+    /// while they cannot be followed.
+    Binlog,
+    /// The same, but for times when they cannot be followed.
+    BinlogOrTtl,
+}
+
+impl Invalidation {
+    /// What a column that holds JSON says of it.
+    pub(crate) fn of(text: &str) -> Result<Option<Self>, String> {
+        let words = [("binlog", Self::Binlog), ("binlog_or_ttl", Self::BinlogOrTtl)];
+        json::word(text, "invalidate", &words)
+    }
 }
 
 /// What a rule says about sharing the connection that a query runs on.

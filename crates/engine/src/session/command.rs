@@ -17,6 +17,7 @@ pub(crate) mod cached;
 pub(crate) mod delay;
 pub(crate) mod dispatch;
 pub(crate) mod internal_session;
+pub(crate) mod invalidation;
 pub(crate) mod kept;
 pub(crate) mod kill_statement;
 pub(crate) mod local_file;

@@ -327,6 +327,14 @@ counters! {
     pub uncached_freshness: u64,
     /// Executions not looked for in the cache: a cursor, or parameters in several parts.
     pub uncached_execution: u64,
+    /// Statements not looked for in the cache: unknown tables.
+    pub uncached_tables: u64,
+    /// Statements not looked for in the cache: changes of their tables are not seen.
+    pub uncached_unfollowed: u64,
+    /// Statements not looked for in the cache: writes of their session may not have been seen.
+    pub uncached_own_writes: u64,
+    /// Answers that were not kept: a table changed meanwhile.
+    pub unkept_changed: u64,
     /// Answers that were not kept: too large.
     pub unkept_large: u64,
     /// Answers that were not kept: without rows.

@@ -176,13 +176,14 @@ fn every_action_is_told_and_the_last_word_wins() {
         multiplex: Some(2),
         gtid_from_hostgroup: Some(10),
         log: Some(1),
-        attributes: r#"{"pipeline_depth": 0}"#.into(),
+        attributes: r#"{"pipeline_depth": 0, "invalidate": "binlog_or_ttl"}"#.into(),
         ..rule(1)
     };
     let mut expected = RuleVerdict {
         destination: Some(HostgroupId(1)),
         cache_ttl_ms: Some(2),
         cache_empty_result: Some(false),
+        invalidation: Some(Invalidation::BinlogOrTtl),
         cache_timeout_ms: Some(3),
         reconnect: Some(true),
         timeout_ms: Some(4),

@@ -2,7 +2,9 @@
 //!
 //! Decides which may be, and tells the answer. How an answer gets there is `replying::filling`.
 
-use cache::{Allowed, CachedReply};
+use std::sync::Arc;
+
+use cache::{Allowed, CachedReply, Followed};
 use sql::{Access, Effects, Facts, Modes, Verb};
 use wire::Status;
 
@@ -133,10 +135,18 @@ impl Proxy {
         if !self.offer.cache.is_on() || session.is_mirror() {
             return UNASKED;
         }
-        if let Some(why) = why {
-            *why.counter(&mut self.stats) += 1;
-            return UNASKED;
-        }
+        let followed = match why {
+            Some(why) => Err(why),
+            None => self.invalidated_by(id, route),
+        };
+        let followed = match followed {
+            Ok(followed) => followed,
+            Err(why) => {
+                *why.counter(&mut self.stats) += 1;
+                return UNASKED;
+            }
+        };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let told = |hostgroup| self.snapshot.hostgroups.proxy_protocol(hostgroup).is_some();
         let Some(asker) = session.asker(route.destination, told) else {
             return self.impossible(UNASKED);
@@ -144,31 +154,52 @@ impl Proxy {
         let mut key = std::mem::take(&mut self.cache_key);
         key.clear();
         write_key(&mut key, &asker, question);
-        let (now_us, lives_us) = (self.now_us, u64::from(ttl_ms) * 1000);
-        let soft_pct = self.snapshot.vars.query_cache_soft_ttl_pct;
-        let found =
-            self.offer.cache.find(&key, Allowed { now_us, lives_us, soft_pct, unchanged: false });
+        let allowed = Allowed {
+            now_us: self.now_us,
+            lives_us: u64::from(ttl_ms) * 1000,
+            soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
+            unchanged: followed.is_some(),
+        };
+        let found = self.offer.cache.find(&key, allowed);
         self.stats.cache_lookups += 1;
         let outcome = match &found {
             Some(answer) => {
                 self.tell_cached(id, answer);
                 FromCache::Told
             }
-            None if key.len() as u64 > self.cached_bytes_max() => {
-                self.stats.unkept_large += 1;
-                UNASKED
-            }
             None => {
-                let empty_too = route.cache_empty_result;
-                let flushes = self.offer.cache.flushes();
-                let filling = Filling::new((key.clone(), flushes), lives_us, empty_too);
-                self.begin_filling(id, filling);
-                FromCache::NotTold { fills: true }
+                let fills = self.fills(id, &key, (question, followed), (route, allowed.lives_us));
+                FromCache::NotTold { fills }
             }
         };
         key.shrink_to(KEY_BYTES_KEPT);
         self.cache_key = key;
         outcome
+    }
+
+    /// What the server says to a question is kept, unless there is a reason not to.
+    fn fills(
+        &mut self,
+        id: SessionId,
+        key: &[u8],
+        (question, followed): (&Question<'_>, Option<Arc<Followed>>),
+        (route, lives_us): (&Route, u64),
+    ) -> bool {
+        if key.len() as u64 > self.cached_bytes_max() {
+            self.stats.unkept_large += 1;
+            return false;
+        }
+        let basis = match followed.map(|followed| self.basis(id, question, &followed)) {
+            Some(Err(why)) => {
+                *why.counter(&mut self.stats) += 1;
+                return false;
+            }
+            noted => noted.and_then(Result::ok),
+        };
+        let asked = (key.to_vec(), self.offer.cache.flushes());
+        let filling = Filling::new(asked, (lives_us, basis), route.cache_empty_result);
+        self.begin_filling(id, filling);
+        true
     }
 
     /// Tells a client what is in the cache, as the server told it.

@@ -35,6 +35,8 @@ impl Proxy {
             Destination::Hostgroup(_) => None,
         };
         job.changes = placing.conduct.changes();
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.own_writes.note_if(job.changes);
         if session.held.len() > usize::from(stays.is_some()) {
             self.end_elsewhere(id, &job, stays);
         }

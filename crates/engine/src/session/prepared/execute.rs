@@ -136,8 +136,9 @@ impl Proxy {
     /// Executes a statement on the lane that alone can have it.
     #[cold]
     fn execute_tied(&mut self, id: SessionId, lane: LaneId, mut job: Job, conduct: &Conduct) {
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         job.changes = conduct.changes();
+        session.own_writes.note_if(job.changes);
         if let Some(error) = session.parted_from(lane).filter(|_| job.changes) {
             return self.fail_job(id, &job, &error);
         }

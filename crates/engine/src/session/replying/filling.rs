@@ -3,7 +3,7 @@
 //! Decides which of them are kept, by how they end. Which statements may be asked of the cache is
 //! decided before, in `command::cached`; how long bytes stay is the store's.
 
-use cache::{About, CachedReply};
+use cache::{About, Basis, CachedReply};
 use wire::Status;
 use wire::result::End as ReplyEnd;
 
@@ -21,6 +21,8 @@ pub(crate) struct Filling {
     /// What has come of it; nothing more where it is too large.
     reply: Option<Vec<u8>>,
     lives_us: u64,
+    /// What it rests on, where it ends with a change of that.
+    basis: Option<Basis>,
     /// Also if it has no row.
     empty_too: bool,
 }
@@ -28,6 +30,8 @@ pub(crate) struct Filling {
 /// Why a reply is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unkept {
+    /// What it reads changed meanwhile.
+    Changed,
     /// It takes too many bytes.
     Large,
     /// It has no row.
@@ -42,6 +46,7 @@ impl Unkept {
     /// Where it is counted.
     fn counter(self, stats: &mut Counters) -> &mut u64 {
         match self {
+            Self::Changed => &mut stats.unkept_changed,
             Self::Large => &mut stats.unkept_large,
             Self::Empty => &mut stats.unkept_empty,
             Self::Warnings => &mut stats.unkept_warnings,
@@ -62,8 +67,12 @@ const OF_ANY_READ: Status = Status(
 
 impl Filling {
     /// One of which nothing has come.
-    pub(crate) fn new((key, flushes): (Vec<u8>, u64), lives_us: u64, empty_too: bool) -> Box<Self> {
-        Box::new(Self { key, flushes, reply: Some(Vec::new()), lives_us, empty_too })
+    pub(crate) fn new(
+        (key, flushes): (Vec<u8>, u64),
+        (lives_us, basis): (u64, Option<Basis>),
+        empty_too: bool,
+    ) -> Box<Self> {
+        Box::new(Self { key, flushes, reply: Some(Vec::new()), lives_us, basis, empty_too })
     }
 
     /// Why what has come with this end is not kept.
@@ -81,6 +90,8 @@ impl Filling {
             Some(Unkept::Warnings)
         } else if end.rows == 0 && !self.empty_too {
             Some(Unkept::Empty)
+        } else if self.basis.as_ref().is_some_and(|basis| !basis.is_current()) {
+            Some(Unkept::Changed)
         } else {
             None
         }
@@ -147,7 +158,7 @@ impl Proxy {
             *why.counter(&mut self.stats) += 1;
             return;
         }
-        let (Filling { key, flushes, reply, lives_us, .. }, Outcome::Done(end)) =
+        let (Filling { key, flushes, reply, lives_us, basis, .. }, Outcome::Done(end)) =
             (*filling, outcome)
         else {
             return self.impossible(());
@@ -155,7 +166,7 @@ impl Proxy {
         let reply = reply.unwrap_or_default().into_boxed_slice();
         let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
         let since_us = running.started_us;
-        let about = About { rows: end.rows, status: end.status.0, since_us, lives_us, basis: None };
+        let about = About { rows: end.rows, status: end.status.0, since_us, lives_us, basis };
         match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
             true => {
                 self.stats.cache_fills += 1;
