@@ -1,7 +1,7 @@
 //! What the engine asks of the world, as data, in the order in which it must happen.
 //!
-//! This module decides nothing. Adding an order is an architectural change: whoever carries orders
-//! out (`worker`, the simulator) has one arm for each.
+//! This module decides nothing. Adding an order is an architectural change: `worker` carries orders
+//! out, and has one arm for each.
 
 use core::net::SocketAddr;
 use std::ops::Range;

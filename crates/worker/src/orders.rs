@@ -1,6 +1,6 @@
 //! One arm for each order of the engine.
 //!
-//! Bytes that go to the same socket are sent by one system call: few of them at the end of the
+//! Bytes that go to the same socket are sent by one system call. Few bytes wait for the end of the
 //! turn, so that the receivers run when the worker has nothing left to do.
 
 use std::sync::Arc;

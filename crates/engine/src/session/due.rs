@@ -1,6 +1,6 @@
-//! What a call about one end leaves to be done about others. It is done when that call is over: so
-//! no method of the proxy leads back to itself, and what a server sent behind its reply is not
-//! taken for the reply to whoever gets the lane next.
+//! What a call about one end leaves to be done about others. It is done when that call is over. So
+//! no method of the proxy leads back to itself. Nor is what a server sent behind its reply taken
+//! for the reply to the next session on that lane.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! A client's bytes become commands: framing, limits, and which file serves which command.
+//! A client's bytes become packets of a login or commands: framing, limits, and which file serves
+//! which of them.
 //!
 //! Nothing is decided about lanes here.
 

@@ -1,9 +1,9 @@
 //! Lanes that are given to other workers, whose clients wait while a server has as many connections
 //! as it may, or lets no more in.
 //!
-//! A lane is only ever given, never taken: by whoever checks it in, when somebody elsewhere waits
-//! for longer than anybody here, or on request of a worker whose client waits. How the socket gets
-//! there is the edge's business.
+//! A lane is only ever given, never taken. The worker that checks it in gives it when a client
+//! elsewhere has waited longer than any here, or on request of a worker whose client waits. How the
+//! socket gets there is the edge's business.
 
 use std::sync::Arc;
 

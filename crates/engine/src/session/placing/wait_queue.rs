@@ -1,11 +1,11 @@
 //! The wait queue: which waiting session gets a lane that is free, or room on a shared one.
 //!
 //! A free lane goes to the first session that it fits. Sessions that have waited longer may need
-//! another kind of lane: now and then a lane makes room for the first of these, and the sooner, the
-//! longer that one has waited. No session is overtaken in any other way. Room on a shared lane goes
-//! to the first session that may share it. A session that has just come gets this room only if no
-//! waiting one can use it (`Lane::passed`). A session that needs a lane alone is not starved by
-//! those that share: for each, a shared lane takes no further commands until it is free. What a
+//! another kind of lane. Now and then a lane makes room for the first of these, and the sooner, the
+//! longer that session has waited. No session is overtaken in any other way. Room on a shared lane
+//! goes to the first session that may share it. A session that has just come gets this room only if
+//! no waiting one can use it (`Lane::passed`). A session that needs a lane alone is not starved by
+//! sessions that share: for each, a shared lane takes no further commands until it is free. What a
 //! lane must be like for a command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};

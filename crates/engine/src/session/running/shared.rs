@@ -1,9 +1,9 @@
-//! Commands on lanes that other sessions use too: who is let on, what goes out together, and what
-//! becomes of those behind when the one in front does not come to an end.
+//! Commands on lanes that other sessions use too: which are let on, what goes out together, and
+//! what becomes of commands behind one that does not end.
 //!
-//! A session on a shared lane has one command there and holds nothing. Whatever goes wrong, its
-//! command is taken off and issued again by itself, for it only reads; what the server answers to
-//! a command that was taken off is thrown away. Whether a command shares is `lane::policy`.
+//! A session on a shared lane has one command there and holds nothing. If anything goes wrong, its
+//! command is taken off and issued again by itself, for it only reads. What the server answers to a
+//! command that was taken off is thrown away. Whether a command shares is `lane::policy`.
 
 use std::ops::Range;
 
