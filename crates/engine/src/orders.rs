@@ -59,7 +59,7 @@ pub enum Order {
     /// arrives behind what was taken of the bytes of this call.
     Compress(End, Compression),
     /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
-    /// call, of that version at least; what comes of it is told by `Proxy::on_secured` or
+    /// call, of that version at least. What comes of it is told by `Proxy::on_secured` or
     /// `Proxy::on_insecure`.
     Secure(End, LeastTls),
     /// The same for a lane's, towards its server; what comes of it is told by
