@@ -1,7 +1,7 @@
 //! Medians over rounds, and ratios to HAProxy within a round.
 //!
-//! Decides how samples become figures: a ratio is taken between two runs of the same round, and
-//! what is shown is the median of the ratios with the smallest and the largest.
+//! Decides how samples become figures. A ratio is taken between two runs of the same round. The
+//! median of the ratios is shown, with the smallest and the largest.
 
 use std::collections::BTreeMap;
 use std::fmt;

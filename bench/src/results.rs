@@ -1,6 +1,6 @@
 //! The table that is kept, as Markdown.
 //!
-//! Decides its columns; the figures are someone else's.
+//! Decides its columns; the figures are `figures`'.
 
 use std::fmt::Write as _;
 use std::fs;

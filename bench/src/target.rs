@@ -1,6 +1,6 @@
 //! What is measured: where the load goes, and how the proxy in between is configured.
 //!
-//! Decides the configurations; each proxy runs on one thread and reaches the two replicas by round
+//! Decides the configurations. Each proxy runs on one thread and reaches the two replicas by round
 //! robin or equal weights, so that all targets ask the same servers for the same work.
 
 use std::fs;

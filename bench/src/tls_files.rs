@@ -1,4 +1,4 @@
-//! Certificates of everybody who is measured in TLS, and of the load.
+//! Certificates of every target that is measured in TLS, and of the load.
 //!
 //! One key and one certificate that it has signed itself serve all: what is verified is not what is
 //! measured.

@@ -1,5 +1,5 @@
 //! TLS: a handshake and what follows arrive whole wherever their bytes are cut, and nothing that
-//! was changed on the way arrives; what is no TLS at all comes to an error.
+//! was changed on the way arrives. What is no TLS at all comes to an error.
 #![no_main]
 
 use io::{CODEC_ROOM_BYTES, Codec};

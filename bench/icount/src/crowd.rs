@@ -1,8 +1,8 @@
 //! Many clients on few connections: most of them wait for their turn.
 //!
 //! Decides how they take turns: each asks again as soon as it is answered, and each server answers
-//! everything that it was asked while the others were. Timers never fire: who waits is served by
-//! others' replies.
+//! everything that it was asked while the others were. Timers never fire: replies of others serve
+//! the clients that wait.
 
 use engine::ids::{LaneId, SessionId};
 use engine::orders::{End, Order};

@@ -1,4 +1,4 @@
-//! Files that hold passwords: nobody but their owner may read them, whatever the umask is.
+//! Files that hold passwords: only their owner may read them, whatever the umask is.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{Result, Write};

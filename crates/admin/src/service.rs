@@ -1,7 +1,7 @@
 //! The interface on a loop of its own: sockets on one side, clients on the other.
 //!
-//! It frames packets, bounds what clients may hold, and gives them a time to log in. Who may wait
-//! for that, and when a password is judged, is decided by `entrance`.
+//! It frames packets, bounds what clients may hold, and gives them a time to log in. Which clients
+//! may wait for that, and when a password is judged, is decided by `entrance`.
 
 mod entrance;
 mod presented;

@@ -1,8 +1,8 @@
 //! Tables whose rows are made when a statement reads them: statistics.
 //!
-//! Before a statement runs, the tables that it reads are known from SQLite itself (see
-//! `database`), and each of them is filled by its `LiveTable`; so joins, views and subqueries
-//! work over them like over any other. A table without one is empty.
+//! Before a statement runs, the tables that it reads are known from SQLite itself (see `database`).
+//! Each of them is filled by its `LiveTable`, so joins, views and subqueries work over them like
+//! over any other. A table without one is empty.
 //!
 //! A file makes the rows of one family of tables out of what was [`Seen`] of the process; none
 //! asks anything itself.

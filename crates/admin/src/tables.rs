@@ -1,5 +1,5 @@
-//! Every table of the interface: those that are configured, as the engine has them, and those that
-//! show something.
+//! Every table of the interface: tables that are configured, as the engine has them, and tables
+//! that show something.
 //!
 //! `CREATE` statements, what `SHOW` says and the reference page follow from them. Names, columns,
 //! types, defaults and constraints are ProxySQL's.

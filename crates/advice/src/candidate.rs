@@ -1,7 +1,7 @@
 //! Candidate rules beside the live ones: what would change, by digest.
 //!
-//! Both ways are gone by the function that routes traffic. Queries come from whoever feeds a
-//! [`Comparison`]; what flags a session's earlier queries left is not known to it, so that each
+//! Both ways are gone by the function that routes traffic. Queries come from the feeder of a
+//! [`Comparison`]. What flags a session's earlier queries left is not known to it, so that each
 //! chain begins with the flag of its query.
 
 use std::collections::HashMap;

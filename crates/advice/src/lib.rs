@@ -1,4 +1,4 @@
-//! What people are told of a configuration: why a query goes where it goes, what is hardly meant,
+//! What is to be said of a configuration: why a query goes where it goes, what is hardly meant,
 //! what another configuration would change, and what has no effect.
 //!
 //! It runs the engine's own functions and stands beside traffic, never in front of it. Like the

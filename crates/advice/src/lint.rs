@@ -2,8 +2,8 @@
 //! hostgroups without servers.
 //!
 //! Takes a configuration that compiles; nothing here is an error. A finding is said only where it
-//! can be shown, so that a sensible configuration has none: whether one pattern says more than
-//! another is asked of their automata, and where statements go of the rules themselves.
+//! can be shown, so that a sensible configuration has none. Whether one pattern says more than
+//! another is asked of their automata, and where statements go is asked of the rules themselves.
 
 mod actions;
 mod addresses;

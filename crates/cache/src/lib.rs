@@ -1,4 +1,4 @@
-//! Answers of servers that are kept for others who ask the same: one store for a process.
+//! Answers of servers that are kept for clients that ask the same: one store for a process.
 //!
 //! A key is everything that an answer depends on, as bytes; its maker knows what that is. Keys are
 //! compared whole. Which answers are worth their bytes is decided by `quick_cache` (S3-FIFO).

@@ -3,8 +3,8 @@
 //!
 //! [`Client`] runs statements as text and reads their rows; it stands on [`Packets`], which has
 //! framing and the login, for everything that a driver would not send. What bytes mean is `wire`'s.
-//! It deliberately knows no TLS, no compression, no pool and no prepared statements, and it is not
-//! on the way of a query: the proxy's own lanes are `engine`'s and `worker`'s.
+//! It deliberately knows no TLS, no compression, no pool and no prepared statements. It is not on
+//! the way of a query: the proxy's own lanes are `engine`'s and `worker`'s.
 //!
 //! ```no_run
 //! use client::{Client, Login, Packets};

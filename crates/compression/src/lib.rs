@@ -2,13 +2,13 @@
 //!
 //! A [`codec`] is put on a connection when its login is over, where both ends agreed on a
 //! [`wire::connect::Compression`]; it borrows what compresses of its worker's [`Compressors`].
-//! Outside format: the compressed packets of MySQL's client/server protocol, a header of seven
-//! bytes and what zlib (RFC 1950) or zstd (RFC 8878) made of up to 16 MiB of the stream.
+//! Outside format: the compressed packets of MySQL's client/server protocol. Each has a header of
+//! seven bytes, and what zlib (RFC 1950) or zstd (RFC 8878) made of up to 16 MiB of the stream.
 //!
-//! **Invariant.** Nothing that arrives makes a codec panic; none gives more of a packet than that
-//! declares, and none keeps anything large of what arrives: a packet is decompressed when all of it
-//! is there, by what a worker has a few of.
-//! **Not here:** sockets, TLS, and who agrees on what, which its users decide.
+//! **Invariant.** Nothing that arrives makes a codec panic. None gives more of a packet than that
+//! declares, and none keeps anything large of what arrives. A packet is decompressed when all of it
+//! is there, by one of a worker's few decompressors. **Not here:** sockets, TLS, and what the two
+//! ends agree on, which its users decide.
 #![forbid(unsafe_code)]
 
 mod codec;

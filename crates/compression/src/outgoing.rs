@@ -1,9 +1,9 @@
 //! What is to be sent, gathered to compressed packets.
 //!
 //! A compressed packet has whole packets of the stream, or one that is long, for which it is as
-//! long as it has to be: some clients do not read a packet that is spread over more than two of
-//! them. A long one is compressed as it comes, so that nobody waits for that. Knows nothing of what
-//! arrives.
+//! long as it has to be. Some clients do not read a packet that is spread over more than two of
+//! them. A long one is compressed as it comes, so that its receiver does not wait for all of it.
+//! Knows nothing of what arrives.
 
 use io::Step;
 use wire::connect::Compression;

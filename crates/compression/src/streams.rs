@@ -5,7 +5,7 @@
 //!
 //! A decompressor may have a window as large as what a packet comes to, 16 MiB of a few hundred
 //! bytes. So one that is in the middle of a packet is kept for that packet only while there are few
-//! of them; where there are more, one that chance chooses is lost, and its packet begins anew.
+//! of them. Where there are more, one that chance chooses is lost, and its packet begins anew.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The servers: listeners, a thread for each client, and who is connected.
+//! The servers: listeners, a thread for each client, and which clients are connected.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

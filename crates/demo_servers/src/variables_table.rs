@@ -1,5 +1,5 @@
-//! The system variables that drivers and people ask for, with their values at first. Those that
-//! are of a server are put in by it.
+//! The system variables that drivers and people ask for, with their values at first. A server puts
+//! in the variables that are its own.
 
 /// Every variable, by name.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[

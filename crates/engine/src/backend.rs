@@ -1,6 +1,7 @@
 //! Logging in to a server: greeting, response, authentication, until the connection is ready.
 //!
-//! A pure machine: packets in, bytes to send out. Who dials, when and why is not known here.
+//! A pure machine: packets in, bytes to send out. It does not know which connection is dialled,
+//! when and why.
 
 mod passwords;
 mod tls;

@@ -1,7 +1,7 @@
 //! What an answer depends on, as a key of the query cache, and what keeps one out of it.
 //!
-//! Whatever may change the bytes of a reply is in its key, or keeps the statement from the cache:
-//! two sessions with one key are told the same by every server of their hostgroup.
+//! Everything that may change the bytes of a reply is in its key, or keeps the statement from the
+//! cache. So every server of a hostgroup tells two sessions with one key the same.
 
 use cache::Follows;
 use wire::Caps;

@@ -1,6 +1,6 @@
 //! One thing that is wrong with a configuration, as data.
 //!
-//! Faults are collected, never thrown one by one: whoever loads a configuration shows all of them.
+//! Faults are collected, never thrown one by one: the loader of a configuration shows all of them.
 //! Where the value stood in a file is the loader's knowledge, not this module's.
 
 use std::fmt;

@@ -1,10 +1,11 @@
-//! How often passwords may be guessed: wrong ones are counted by where they come from and for
-//! which name, and beyond some of them each further try waits before it is looked at.
+//! How often passwords may be guessed. Wrong passwords are counted by the address that they come
+//! from and the name that they are for. Beyond some of them, each further try waits before it is
+//! looked at.
 //!
-//! A try takes its place before it is judged and gives it back when it was right, so that a client
-//! that hangs up early, or sends many tries at once, learns nothing sooner. Right passwords cost
-//! nothing. An address is never shut out: another name from there has places of its own, and who
-//! has the right password for the same name competes for places with the guesses. A name counts
+//! A try takes its place before it is judged, and gives it back when it was right. So a client that
+//! hangs up early, or sends many tries at once, learns nothing sooner. Right passwords cost
+//! nothing. An address is never shut out: another name from there has places of its own. A client
+//! with the right password for the same name competes for places with the guesses. A name counts
 //! whether it exists or not, or the wait would tell.
 //!
 //! All workers share one table of fixed size. It has no addresses in it: what two of them happen

@@ -104,8 +104,9 @@ impl Holds {
             | Self::CONNECTION_ID.0,
     );
 
-    /// Reasons for which the session may have settings that nobody was told of, so that its texts
-    /// may be read in another way: by what a `SET` computes, or a text that a statement ran.
+    /// Reasons for which the session may have settings that Tidegate was not told of, so that its
+    /// texts may be read in another way. A `SET` that computes makes them, or a text that a
+    /// statement ran.
     pub const UNTOLD_SETTINGS: Self = Self(
         Self::SET.0
             | Self::TEXT_PREPARE.0

@@ -3,8 +3,8 @@
 //! The lane, not the session, knows where a reply ends and whose it is: the owner at the head of
 //! the queue. It does not know what a reply means to that owner, nor which lane a session gets.
 //!
-//! A lane that is shared carries several sessions' commands. Those at the front of its queue are
-//! out; those behind are gathered while the server works, and go out together.
+//! A lane that is shared carries several sessions' commands. Commands at the front of its queue are
+//! out; the commands behind are gathered while the server works, and go out together.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;

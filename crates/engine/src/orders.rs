@@ -1,7 +1,7 @@
 //! What the engine asks of the world, as data, in the order in which it must happen.
 //!
-//! This module decides nothing. Adding an order is an architectural change: whoever carries orders
-//! out (`worker`, the simulator) has one arm for each.
+//! This module decides nothing. Adding an order is an architectural change: `worker` carries orders
+//! out, and has one arm for each.
 
 use core::net::SocketAddr;
 use std::ops::Range;
@@ -59,7 +59,7 @@ pub enum Order {
     /// arrives behind what was taken of the bytes of this call.
     Compress(End, Compression),
     /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
-    /// call, of that version at least; what comes of it is told by `Proxy::on_secured` or
+    /// call, of that version at least. What comes of it is told by `Proxy::on_secured` or
     /// `Proxy::on_insecure`.
     Secure(End, LeastTls),
     /// The same for a lane's, towards its server; what comes of it is told by

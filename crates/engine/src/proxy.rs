@@ -153,7 +153,7 @@ pub struct Proxy {
     pub query_stats: QueryStats,
     /// The same by server.
     pub(crate) server_stats: ServerStats,
-    /// What the world is asked to do; whoever calls an `on_…` carries it out and clears it.
+    /// What the world is asked to do; the caller of an `on_…` carries it out and clears it.
     pub orders: Orders,
 }
 
@@ -478,7 +478,7 @@ impl Proxy {
         self.overall = (add(new), now);
     }
 
-    /// Somebody asked for a session to be killed; returns whether it is one of this worker's.
+    /// A session is to be killed; returns whether it is one of this worker's.
     pub fn on_kill(&mut self, request: &KillRequest) -> bool {
         let is_done = self.kill(request) == Killing::Done;
         self.work_off();

@@ -3,9 +3,9 @@
 //! The outcome is a verdict, not an action: whether the destination is obeyed (a transaction may
 //! pin the session elsewhere) is the session's decision. What a rule asks is known to `conditions`
 //! alone, what it decides to `actions`, how a pattern is searched to `pattern` and `dialect`, the
-//! order of things to `chain`. All the rest is about not looking at rules that cannot match:
-//! `index` and `literals` find those that can, `survey` what is the same for a digest and client,
-//! and `memo` remembers it.
+//! order of things to `chain`. All the rest is about not looking at rules that cannot match.
+//! `index` and `literals` find rules that can, `survey` finds what is the same for a digest and
+//! client, and `memo` remembers it.
 //!
 //! What differs from ProxySQL, on purpose:
 //! - a pattern, replacement or number that cannot be is a fault of the configuration; there it is

@@ -7,10 +7,10 @@
 //! 2. `command`: bytes become a command, and it is known what that does;
 //! 3. `prepared`: the same for statements that a client has prepared;
 //! 4. `placing`: the command gets a lane, or waits for one;
-//! 5. `running`: it is sent, alone or among those of others;
+//! 5. `running`: it is sent, alone or among commands of other sessions;
 //! 6. `replying`: its reply goes to the client, and what it left is kept in mind;
 //! 7. `leaving`: it ends otherwise, or the session does, or the server is gone;
-//! 8. `maintenance`: timers, lanes that nobody has, and what is told of all this.
+//! 8. `maintenance`: timers, lanes that no session has, and what is told of all this.
 
 use core::net::IpAddr;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Statistics of one worker, written by nobody else: no sharing, no atomics, no locks.
+//! Statistics of one worker, which alone writes them: no sharing, no atomics, no locks.
 //!
-//! Whoever reads them asks each worker for its share and adds the shares up.
+//! A reader asks each worker for its share and adds the shares up.
 
 mod collected;
 mod commands;

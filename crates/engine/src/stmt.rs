@@ -1,9 +1,11 @@
-//! Prepared statements of the binary protocol, apart from who asked for them: what is known of a
-//! text ([`Text`]), the texts that a worker knows ([`Registry`]), which of them are prepared on a
-//! backend connection ([`OnLane`]), and the packets that have to be changed on their way.
+//! Prepared statements of the binary protocol, apart from the sessions that asked for them.
+//! [`Text`] is what is known of a text, [`Registry`] has the texts that a worker knows, and
+//! [`OnLane`] says which of them are prepared on a backend connection. Packets that have to be
+//! changed on their way are changed here.
 //!
 //! No lane belongs to a session for its statements' sake: an execution is prepared where it goes,
-//! unless it is prepared there already. Who has which client ids is `session::prepared::handles`.
+//! unless it is prepared there already. Which session has which client ids is
+//! `session::prepared::handles`.
 
 mod answer;
 mod lane;

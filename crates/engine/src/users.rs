@@ -1,4 +1,4 @@
-//! Accounts: who may log in, with what, and where their queries go when no rule decides.
+//! Accounts: which may log in, with what, and where their queries go when no rule decides.
 //!
 //! Rows become typed accounts here, with every fault named. How a password is checked on the wire
 //! is `wire::auth`; when, is `session::arriving::login`.

@@ -1,8 +1,8 @@
 //! The registry of variables: one row each, from which everything about a variable follows.
 //!
 //! A row says name, kind with range, default, unit, meaning and when a change acts. Parsing,
-//! validation, the typed [`Vars`], listings and the reference pages are made from the rows, so
-//! adding a variable is one row in the table of its group plus its use. Names and defaults are
+//! validation, the typed [`Vars`], listings and the reference pages are made from the rows. So a
+//! new variable is one row in the table of its group plus its use. Names and defaults are
 //! ProxySQL's; what differs is listed, with reasons, in this module's tests.
 //!
 //! Not here: where values are stored, and where in a file a wrong one stood.

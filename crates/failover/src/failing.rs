@@ -1,6 +1,6 @@
 //! A failover: the primary is gone, and the replica that has the most takes its place.
 //!
-//! That the primary is gone is not this side's word alone: more than half of its replicas have to
+//! That the primary is gone is not this side's word alone. More than half of its replicas have to
 //! say that they do not reach it, and none may receive from it. One whose receiver was stopped says
 //! nothing.
 

@@ -1,8 +1,8 @@
 //! A replica becomes the primary: which one may, and what the servers of a cluster are told for it,
 //! in which order.
 //!
-//! Whoever asks servers is [`Servers`], whoever holds clients meanwhile is [`Clients`]: here is
-//! neither a socket nor a clock, so that each fault can be tried.
+//! [`Servers`] asks servers, and [`Clients`] holds clients meanwhile. Here is neither a socket nor
+//! a clock, so that each fault can be tried.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -1,8 +1,8 @@
-//! What comes back after a switchover or a failover: an old primary follows, unless it has what
-//! nobody else has, and so does a replica that could not be told.
+//! What comes back after a switchover or a failover: an old primary follows, unless it has what no
+//! other server has. So does a replica that could not be told.
 //!
-//! A server that is not as it was when it was the primary is its operator's, who makes it anew: it
-//! is neither closed nor told anything.
+//! A server that is not as it was when it was the primary is left to its operator, to be made anew:
+//! it is neither closed nor told anything.
 
 use keeper::{Endpoint, positions};
 

@@ -1,4 +1,4 @@
-//! A bare TCP relay: what moving bytes costs before anybody looks at them.
+//! A bare TCP relay: what moving bytes costs before any code looks at them.
 //!
 //! ```text
 //! cargo run --release --example relay -- LISTEN TO

@@ -1,4 +1,4 @@
-//! The table of a loop's sockets: who is open, in which phase, with which bytes waiting.
+//! The table of a loop's sockets: which are open, in which phase, with which bytes waiting.
 //! Deliberately knows no system call and no service.
 
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Which timer is due: a four-ary heap of moments and keys. Deliberately knows no clock, and
-//! cannot cancel: whoever is woken checks whether the reason still holds.
+//! Which timer is due: a four-ary heap of moments and keys. Deliberately knows no clock, and cannot
+//! cancel: the service that is woken checks whether the reason still holds.
 
 use crate::micros::Micros;
 

@@ -1,5 +1,5 @@
 //! Where the servers of an Aurora cluster stand. Each of them tells of all: the server that is
-//! asked says which one is written to, who copies it, and how far these are behind.
+//! asked says which one is written to, which copy it, and how far these are behind.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Where the members of a cluster stand that agree among themselves who may write: Group
+//! Where the members of a cluster stand that agree among themselves which may write: Group
 //! Replication and Galera.
 
 use std::cmp::Reverse;

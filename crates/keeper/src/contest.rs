@@ -1,6 +1,6 @@
 //! Which server is the writer where several of a pair of hostgroups say that they take writes.
 //!
-//! Decides by their GTIDs, and by who was the writer before. Two servers are never asked at the
+//! Decides by their GTIDs, and by which was the writer before. Two servers are never asked at the
 //! same moment: what one has that was asked later may be the other one's since. So a server proves
 //! to have more only by an answer that was there before the other one was asked. That may be its
 //! last but one, where both are asked in the same turn.

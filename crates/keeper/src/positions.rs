@@ -1,5 +1,5 @@
-//! What the positions of MariaDB servers say of each other: `domain-server-number`, by commas.
-//! A server numbers the transactions of a domain one behind the other, whoever wrote them, so that
+//! What the positions of MariaDB servers say of each other: `domain-server-number`, by commas. A
+//! server numbers the transactions of a domain one behind the other, wherever they were written. So
 //! a number can belong to two transactions where two servers wrote at once.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
-//! What a keeper is told, as lines of text: written while it decides, and decided again by whoever
-//! reads them.
+//! What a keeper is told, as lines of text: written while it decides, and decided again by
+//! `tidegate replay-topology`.
 //!
-//! A recording begins with a line that names the format and one with all that the keeper knew;
-//! each line after that is an input and the events that came of it. Files are the caller's.
+//! A recording begins with a line that names the format and a line with all that the keeper knew.
+//! Each line after that is an input and the events that came of it. Files are the caller's.
 
 mod shapes;
 mod value;

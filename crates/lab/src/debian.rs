@@ -1,6 +1,6 @@
-//! MySQL from Debian's unstable packages, unpacked beside the system: downloaded by `apt-get` with
-//! a configuration of its own, from the mirror that this machine's sources name, checked by
-//! Debian's keyring, together with every library it needs. Nothing is installed.
+//! MySQL from Debian's unstable packages, unpacked beside the system with every library it needs.
+//! `apt-get` downloads it, with a configuration of its own, from the mirror that the system's
+//! sources name. Debian's keyring checks it. Nothing is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! One started program: it is watched by a thread of its own, which lives exactly as long as it
-//! does, and it is killed by the system when this process ends in whatever way (where the
-//! `setpriv` tool is there to ask for that). It does not know what the program is.
+//! One started program. A thread of its own watches it, and lives exactly as long as it does. The
+//! system kills it when this process ends in any way, where the tool `setpriv` is there to ask for
+//! that. It does not know what the program is.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

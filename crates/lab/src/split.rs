@@ -1,6 +1,6 @@
-//! The text of a proxy configuration for a cluster: the primary as hostgroup 0, the replicas as
-//! hostgroup 1 (the primary when there are none), reads that lock and everything else to 0, other
-//! reads to 1. It knows the columns of the tables, and nothing of what the proxy does with them.
+//! The text of a proxy configuration for a cluster. The primary is hostgroup 0, the replicas are
+//! hostgroup 1 (the primary when there are none). Plain reads go to 1, all else to 0. It knows the
+//! columns of the tables, and nothing of what the proxy does with them.
 
 use std::fmt::Write as _;
 

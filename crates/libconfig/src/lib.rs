@@ -2,8 +2,8 @@
 //!
 //! The grammar is libconfig's: groups `{}`, lists `()`, arrays `[]`, scalars, three kinds of
 //! comments, `@include`, adjacent texts that are one. [`parse`] never fails: it gives what it could
-//! read and every fault with its place. Files are read by whoever calls; nothing here knows what a
-//! setting means.
+//! read and every fault with its place. The caller reads files; nothing here knows what a setting
+//! means.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

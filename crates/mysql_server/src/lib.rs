@@ -1,5 +1,5 @@
-//! The server side of MySQL's protocol for whatever answers statements itself: the administrative
-//! interface and the demo's servers.
+//! The server side of MySQL's protocol for services that answer statements themselves: the
+//! administrative interface and the demo's servers.
 //!
 //! ```text
 //!   bytes ─► Packets ─► Connection ─► Handler         framing, commands, answers

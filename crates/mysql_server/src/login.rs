@@ -1,4 +1,4 @@
-//! Who the client is: greeting, password, and its proof.
+//! The identity of the client: greeting, password, and its proof.
 //!
 //! When a proof is judged, and how long a refusal is held back, is for the owner of the
 //! connection to say: [`Next::Judge`] asks for it. `caching_sha2_password` takes the fast path, but

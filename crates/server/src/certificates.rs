@@ -2,7 +2,7 @@
 //! are none. What TLS to servers is made from is [`to_servers`]'s.
 //!
 //! Files in the data directory are named as ProxySQL names its own: `NAME-cert.pem` with
-//! `NAME-key.pem`, and `NAME-ca.pem` for authorities of clients, with `tidegate` as the name, or
+//! `NAME-key.pem`, and `NAME-ca.pem` for authorities of clients. The name is `tidegate`, or
 //! `proxysql`. Certificates of other names are shown to clients that ask for one of their hosts.
 
 mod to_servers;

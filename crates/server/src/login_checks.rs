@@ -1,7 +1,7 @@
 //! Asks PAM and LDAP about passwords, away from the workers: both take as long as they like.
 //!
-//! One thread hands checks out, each to a thread that ends with it. What nobody waits for any more
-//! is not begun; what is under way cannot be interrupted. See ADR 027.
+//! One thread hands checks out, each to a thread that ends with it. A check that no session waits
+//! for any more is not begun; what is under way cannot be interrupted. See ADR 027.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

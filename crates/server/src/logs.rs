@@ -1,9 +1,9 @@
 //! Where log events become text: sets `tracing` up as the command line asked, and writes the
 //! engine's events through it.
 //!
-//! Lines reach standard error by a queue and a thread of their own: whoever reads them slowly, or
-//! not at all, holds up no client. Lines that the queue cannot take are dropped and counted. What a
-//! thread says when it panics goes the same way, so that one which nobody can hear still ends.
+//! Lines reach standard error by a queue and a thread of their own: a reader that is slow, or
+//! missing, holds up no client. Lines that the queue cannot take are dropped and counted. What a
+//! thread says when it panics goes the same way, so that a thread whose words are lost still ends.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! The `tidegate` binary: reads the command line and hands over to one module per command.
 //!
 //! It knows which command was asked for and turns its outcome into an exit code: 0 done, 1 failed,
-//! 2 wrong usage; of `lint`, `candidate`, `import` and `replay-topology` 1 means findings and 2 a
+//! 2 wrong usage. Of `lint`, `candidate`, `import` and `replay-topology`, 1 means findings and 2 a
 //! failure. What a command does lives in its module.
 #![forbid(unsafe_code)]
 

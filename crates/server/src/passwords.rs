@@ -2,7 +2,7 @@
 //! logins are checked by what was read last.
 //!
 //! A server that does not answer changes nothing. An account that is gone there has no password
-//! that anybody could prove. Which hashes are of use is `engine::users`; this knows no login.
+//! that a client could prove. Which hashes are of use is `engine::users`; this knows no login.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -46,7 +46,7 @@ pub(crate) struct Publisher {
     headers: Arc<HeaderCounts>,
 }
 
-/// Who holds a hostgroup: each releases what is its own.
+/// The holder of a hostgroup: each releases what is its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Holder {
     Administrator,
@@ -59,13 +59,13 @@ struct State {
     addresses: Arc<ServerAddresses>,
     /// Decides where servers stand.
     keeper: Keeper,
-    /// What it is told, for whoever wants to see that again.
+    /// What it is told, to be replayed.
     recording: Recording,
-    /// Hostgroups that are held, by whom, and until when.
+    /// Hostgroups that are held, by which holder, and until when.
     held: BTreeMap<(HostgroupId, Holder), Instant>,
-    /// Hostgroups of writers that are held because it is not known yet who takes writes.
+    /// Hostgroups of writers that are held because it is not known yet which server takes writes.
     unknown: BTreeMap<HostgroupId, Instant>,
-    /// Whoever checks them.
+    /// The mailbox of the monitor, which checks servers.
     monitor: Option<Mailbox<monitor::MonitorMail>>,
     /// Number of the last change.
     change: u64,
@@ -155,14 +155,14 @@ impl Publisher {
         self.lock().plan()
     }
 
-    /// Whoever reads there checks servers, and is told of every change from now on.
+    /// The monitor reads there, and is told of every change from now on.
     pub(crate) fn tell_monitor(&self, monitor: Mailbox<monitor::MonitorMail>) {
         let mut state = self.lock();
         state.monitor = Some(monitor);
         state.plan_checks();
     }
 
-    /// Whoever checks servers is to end.
+    /// The monitor is to end.
     pub(crate) fn stop_monitor(&self) {
         if let Some(monitor) = self.lock().monitor.take() {
             listening::post(&monitor, monitor::MonitorMail::Stop);
@@ -244,7 +244,7 @@ impl Publisher {
         state.publish_held(self.limit);
     }
 
-    /// Everything begins there again, unless somebody else holds it too; `false` where nothing was
+    /// Everything begins there again, unless another holder holds it too; `false` where nothing was
     /// held.
     pub(crate) fn release(&self, hostgroup: HostgroupId, by: Holder) -> bool {
         let mut state = self.lock();
@@ -403,7 +403,7 @@ impl State {
         events
     }
 
-    /// Hands a snapshot to every worker. Returns those that did not answer in time.
+    /// Hands a snapshot to every worker. Returns the workers that did not answer in time.
     fn publish(&mut self, snapshot: Arc<Snapshot>, limit: Duration) -> Vec<usize> {
         let deadline = Instant::now() + limit;
         let (before, after) = (&self.snapshot.topology, &snapshot.topology);
@@ -446,7 +446,7 @@ impl State {
         }
     }
 
-    /// It is known who takes the writes of these hostgroups.
+    /// It is known which servers take the writes of these hostgroups.
     fn release_known(&mut self, known: Vec<HostgroupId>) {
         if !known.is_empty() {
             self.unknown.retain(|hostgroup, _| !known.contains(hostgroup));
@@ -468,7 +468,7 @@ impl State {
         Plan::of(&self.snapshot, |server| self.addresses.find(server).cloned())
     }
 
-    /// Tells whoever checks servers what is to be checked.
+    /// Tells the monitor what is to be checked.
     fn plan_checks(&self) {
         if let Some(monitor) = &self.monitor {
             listening::post(monitor, monitor::MonitorMail::Plan(Box::new(self.plan())));
@@ -493,8 +493,8 @@ impl State {
     }
 }
 
-/// Bytes of a reply that may wait for a slow client before its server is not read from: a share of
-/// what a client gets in a second, where that is limited and such a share is told.
+/// Bytes of a reply that may wait for a slow client before its server is not read from. They are a
+/// share of what a client gets in a second, where that is limited and such a share is told.
 pub(crate) fn backlog_max(vars: &Vars) -> usize {
     let most = (vars.threshold_resultset_size as usize).min(BACKLOG_BYTES_MAX);
     match (vars.bytes_per_s_to_client, vars.ratio_server_to_client) {
@@ -540,7 +540,8 @@ fn misplaced(faults: Vec<ConfigFault>) -> ConfigFault {
 /// high `mysql-threshold_resultset_size` is.
 const BACKLOG_BYTES_MAX: usize = 64 << 10;
 
-/// Time in which the first checks say who takes writes; after it, whoever is typed does.
+/// Time in which the first checks say which server takes writes; after it, the one that is typed as
+/// a writer does.
 const KNOWN_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// Time they have where others wait for the next check.

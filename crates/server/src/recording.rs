@@ -1,5 +1,5 @@
-//! Writes what the keeper is told to a file, on a thread of its own: whoever decides waits for no
-//! disk. A file that is long enough is put aside, and another one begins with all that is known.
+//! Writes what the keeper is told to a file, on a thread of its own: no decision waits for a disk.
+//! A file that is long enough is put aside, and another one begins with all that is known.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};

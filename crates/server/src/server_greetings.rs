@@ -1,6 +1,6 @@
 //! What clients are offered in the greeting: found out by asking each server for its own.
 //!
-//! A greeting is read from every server and the connection closed again; nobody logs in. Servers
+//! A greeting is read from every server and the connection closed again, without a login. Servers
 //! that do not answer in time are left out.
 
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! From signals to decisions: the first SIGTERM or SIGINT drains, a second one stops at once,
+//! From signals to decisions. The first SIGTERM or SIGINT drains, a second one stops at once.
 //! SIGUSR1 asks for a report of the statistics, SIGHUP for the configuration to be read again.
 //!
 //! Everything that ends a process arrives as a [`Notice`] in one channel, workers that end

@@ -1,5 +1,5 @@
-//! Orders to put another server in a primary's place: those of an administrator, and `watch`'s own.
-//! Each is carried out on a thread of its own while clients wait; a journal tells how far it is.
+//! Orders to put another server in a primary's place: an administrator's, and `watch`'s own. Each
+//! is carried out on a thread of its own while clients wait; a journal tells how far it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
-//! A text in the form that a server runs it: without comments, with the code that is in comments,
-//! one blank where anything stood between two words, and nothing in quotes that could be taken for
-//! something else.
+//! A text in the form that a server runs it: without comments, but with the code that is in
+//! comments, and with one blank where anything stood between two words. Nothing in quotes is left
+//! that could be taken for something else.
 //!
 //! A digest is made byte by byte and knows neither modes nor versions, so a text may be written
 //! that reads differently to it than to the server. What is in its plain form cannot be.

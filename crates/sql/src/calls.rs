@@ -1,7 +1,7 @@
 //! Which functions a text calls: only those that compute a value, or others too.
 //!
-//! Stored and loaded functions may do anything, and a text does not tell them from one another;
-//! so whatever is not on the list counts as one of them.
+//! Stored and loaded functions may do anything, and a text does not tell them from one another. So
+//! every function that is not on the list counts as one of them.
 
 use crate::Modes;
 use crate::calls_table::{CALLS, OTHERS, WORDS};

@@ -1,6 +1,6 @@
-//! A cursor over the tokens of a text, for whoever reads a statement from left to right.
+//! A cursor over the tokens of a text, for readers of a statement from left to right.
 //!
-//! It knows tokens and words; which statements there are is known to those who hold it.
+//! It knows tokens and words; which statements there are is known to its users.
 
 use crate::Modes;
 use crate::keyword::{Keyword, keyword};

@@ -1,7 +1,7 @@
 //! What one pass over a text tells.
 //!
-//! This file holds the answer and its callers' questions; reading is done by `reader` (effects
-//! that a word has wherever it stands) and `statement` (effects of a statement as a whole).
+//! This file holds the answer and its callers' questions. `reader` reads effects that a word has
+//! wherever it stands, `statement` effects of a statement as a whole.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! A text without what is half a character, for whoever reads it byte by byte.
+//! A text without what is half a character, for readers that go byte by byte.
 //!
 //! Only digests are made of it; servers get texts as they are.
 

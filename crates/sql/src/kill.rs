@@ -1,6 +1,6 @@
 //! What a `KILL` is to end: a connection or its query, named by an id or by a user.
 //!
-//! Ids are small expressions. Those that can be known without a server are computed; what variables
+//! Ids are small expressions. Ids that can be known without a server are computed; what variables
 //! and the connection's own id are is asked of the caller.
 
 use crate::Modes;

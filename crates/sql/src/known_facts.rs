@@ -1,9 +1,9 @@
 //! Remembers the facts of digests, where texts with the same digest have the same facts.
 //!
-//! A digest shows the words of a text and most of its marks, which is all that facts come from,
-//! unless something was [`Omitted`] that may change how the rest is read. What the facts of a kind
-//! of statement come from besides, the number of its tokens or a name's place in it, is the reason
-//! why only the most frequent kinds are remembered.
+//! A digest shows the words of a text and most of its marks. That is all that facts come from,
+//! unless something was [`Omitted`] that may change how the rest is read. Facts of some kinds of
+//! statements also come from the number of tokens or from a name's place. So only the most frequent
+//! kinds are remembered.
 //!
 //! Such a digest shows every name of its texts, so it also keeps what they reach.
 

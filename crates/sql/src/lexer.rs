@@ -1,9 +1,9 @@
 //! Cuts a text into tokens with spans, in one pass, without allocating and without ever failing.
 //!
-//! The rules are those of the lexers of MySQL and MariaDB, including their corners: `1FOR` is a
-//! word, `1e5FOR` is a number and a word, `--1` is no comment, `/*!50000 x */` is `x`. A byte from
-//! 0x80 up belongs to a word unless the modes say otherwise, so invalid UTF-8 needs no special
-//! care. What tokens mean together is not known here.
+//! MySQL's and MariaDB's lexers give the rules, corners included. `1FOR` is a word, `1e5FOR` is a
+//! number and a word, `--1` is no comment, `/*!50000 x */` is `x`. A byte from 0x80 up belongs to a
+//! word unless the modes say otherwise, so invalid UTF-8 needs no special care. What tokens mean
+//! together is not known here.
 
 use memchr::{memchr, memchr2, memmem};
 

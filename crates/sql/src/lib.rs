@@ -1,10 +1,10 @@
 //! SQL text to facts: what a proxy must know of a statement, without understanding all of SQL.
 //!
-//! [`facts`] answers in one pass which kind of statement a text is and what it may leave behind
-//! on a connection; [`parse_set`] reads the assignments of a `SET` that may be replayed on another
-//! connection; [`names`] and [`definition`] say what stored code a text may reach, and what that
-//! does; [`as_run()`] writes a text as servers run it; [`Results`] puts in what the statement
-//! before came to; [`lexer`] cuts text into tokens for these and for query digests.
+//! [`facts`] answers in one pass which kind of statement a text is and what it may leave behind on
+//! a connection. [`parse_set`] reads the assignments of a `SET` that may be replayed on another
+//! connection. [`names`] and [`definition`] say what stored code a text may reach, and what that
+//! does. [`as_run()`] writes a text as servers run it. [`Results`] puts in what the statement
+//! before came to. [`lexer`] cuts text into tokens for these and for query digests.
 //!
 //! Everything here is conservative: where the server's version, mode or character set decides how
 //! a text is read, an effect is reported rather than left out. The crate knows no connection, no

@@ -1,8 +1,9 @@
 //! Which names stand in a text, and what they look like: a table or view, a function or procedure
 //! that is called, or anything else.
 //!
-//! There is no syntax tree. Every name is given, so that whoever knows what exists misses nothing;
-//! the role is what the words around it say, and only for names that nobody knows does it matter.
+//! There is no syntax tree. Every name is given, so that a caller that knows what exists misses
+//! nothing. The role is what the words around a name say; it matters only for names that are not
+//! known.
 
 use crate::Modes;
 use crate::calls::{is_native, is_of_one_kind, is_own_function};

@@ -1,8 +1,8 @@
 //! What the texts are that a text has run by `EXECUTE IMMEDIATE` and `PREPARE … FROM`, as far as
 //! that can be told without a server.
 //!
-//! Literals, variables and a few functions that put texts together are read; of what a variable
-//! was set to in the same text, the ways that lead there are not told apart. A part that any other
+//! Literals, variables and a few functions that put texts together are read. Of what a variable was
+//! set to in the same text, the ways that lead there are not told apart. A part that any other
 //! function makes matters where it may begin a statement.
 
 use std::collections::HashMap;

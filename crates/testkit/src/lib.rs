@@ -1,5 +1,5 @@
-//! The other ends of our sockets, for tests: fake servers that check what arrives, clients that
-//! check what comes back, and the simulator that lets them meet through the real engine and worker.
+//! The other ends of our sockets, for tests. Fake servers check what arrives, clients check what
+//! comes back, and the simulator lets them meet through the real engine and worker.
 //!
 //! * [`sim`]: whole runs on a network in memory; start here.
 //! * [`mysqld`] and [`client`]: the two ends. Both take every byte of an answer from [`answer`],

@@ -8,12 +8,11 @@
 //! ```
 //!
 //! **Promises that are checked.** Every answer is right byte for byte or an error that the faults
-//! of the run allow, in order; each session finds what it set and nothing that another left; each
+//! of the run allow, in order. Each session finds what it set and nothing that another left. Each
 //! execution runs the statement that its client prepared, as it prepared it, and no connection has
-//! more statements than it may; no write runs twice, or
-//! where writes are refused; permits equal live lanes of all workers,
-//! whatever becomes of the configuration; `queries = ok + err + killed`; everybody gets an answer
-//! or a close in bounded virtual time; in the end nothing is left.
+//! more statements than it may. No write runs twice, or where writes are refused. Permits equal
+//! live lanes of all workers, whatever becomes of the configuration. `queries = ok + err + killed`.
+//! Every client gets an answer or a close in bounded virtual time. In the end nothing is left.
 //!
 //! ```no_run
 //! let report = testkit::sim::Simulator::new().run(42, None).unwrap();

@@ -1,5 +1,5 @@
-//! Garbage in every phase: the session that sends it gets a proper error and, where nothing else
-//! makes sense, its end; a counter and a log line tell; a bystander notices nothing.
+//! Garbage in every phase. The session that sends it gets a proper error and, where nothing else
+//! makes sense, its end. A counter and a log line tell; a bystander notices nothing.
 
 use io::Sock;
 use testkit::dice::Dice;

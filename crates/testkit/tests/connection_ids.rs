@@ -1,6 +1,6 @@
-//! `CONNECTION_ID()`: what a client reads is the id that it was told; where a server is asked, the
-//! connection is the session's until it ends, and nobody's after it, so that rows which were
-//! written with its id are found by that session alone.
+//! `CONNECTION_ID()`: what a client reads is the id that it was told. Where a server is asked, the
+//! connection is the session's until it ends, and no other's after it. So rows which were written
+//! with its id are found by that session alone.
 
 use io::Sock;
 use testkit::raw::Hall;

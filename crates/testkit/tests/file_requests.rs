@@ -1,5 +1,5 @@
-//! When a server may ask a client for a file: in answer to a statement that loads one, of a client
-//! that said it may be asked, while the operator lets it.
+//! When a server may ask a client for a file: in answer to a statement that loads one, while client
+//! and operator both allow it.
 
 use engine::snapshot::Draft;
 use testkit::raw::Hall;

@@ -1,5 +1,5 @@
-//! The last insert id of an `INSERT … RETURNING`: its server is asked in the same send, and
-//! whatever becomes of the command or of the answer, its client is told what is true.
+//! The last insert id of an `INSERT … RETURNING`: its server is asked in the same send. Whatever
+//! becomes of the command or of the answer, its client is told what is true.
 
 use engine::snapshot::Draft;
 use io::{Addr, Faults, Micros, Sock};

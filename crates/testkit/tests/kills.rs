@@ -1,5 +1,5 @@
 //! `KILL` by clients: it ends the session whose id its client was told, or its query, in every
-//! spelling that tells whom it means; all others are refused, and none reaches a server, where the
+//! spelling that tells which it means. All others are refused. None reaches a server, where the
 //! same numbers are other connections.
 
 use io::{Faults, Sock};

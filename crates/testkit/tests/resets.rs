@@ -1,5 +1,5 @@
 //! `COM_RESET_CONNECTION` and `COM_CHANGE_USER` are answered when the session's connections are
-//! reset: whoever was told OK left nothing that others could meet.
+//! reset: a client that was told OK left nothing that others could meet.
 
 use io::{Addr, Faults, Micros, Sock};
 use testkit::raw::{Hall, respond};

@@ -1,6 +1,6 @@
-//! Many clients that ask again as soon as they are answered, and few connections: who asked first
-//! is answered first, whether it may share a connection or not, nobody has to wait for ever, and a
-//! server that is slow to all is not asked twice.
+//! Many clients that ask again as soon as they are answered, and few connections. The client that
+//! asked first is answered first, whether it may share a connection or not. No client waits for
+//! ever, and a server that is slow to all is not asked twice.
 
 use engine::stats::Counters;
 use io::Sock;

@@ -1,7 +1,8 @@
 //! The codec: `rustls`' buffered connection, fed whole records.
 //!
-//! Its unbuffered one would save a copy, but panics when it is asked to encrypt while a fragment of
-//! a handshake message lies in a buffer that it is not given, which the other side can bring about.
+//! Its unbuffered one would save a copy. But it panics when it is asked to encrypt while a fragment
+//! of a handshake message lies in a buffer that it is not given. The other side can bring that
+//! about.
 
 use io::{Codec, Step, StreamEnd};
 use rustls::{Connection, ProtocolVersion};

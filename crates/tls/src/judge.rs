@@ -1,4 +1,4 @@
-//! Whether a server is who it says: its certificate, and what vouches for it.
+//! Whether a server is the one that it says it is: its certificate, and what vouches for it.
 //!
 //! `rustls` reads no certificate of X.509 v1, and `webpki` takes no authority's own for a server's.
 //! MySQL's servers have both, so that these are judged here. Which server is called, and what

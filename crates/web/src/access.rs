@@ -1,4 +1,5 @@
-//! Who may see what: accounts and tokens that requests show, and how often these may be guessed at.
+//! What a request may see: accounts and tokens that requests show, and how often these may be
+//! guessed at.
 //!
 //! A wrong one is answered at once, and makes others for the same account from the same address be
 //! refused unseen for a while: to hang up early gains nothing. Knows no sockets, and not which

@@ -1,7 +1,7 @@
 //! Connections that wait for a request or its body, in the order in which they began to.
 //!
-//! To connect and say nothing costs a client nothing, so where there are too many, those who wait
-//! longest give way: whoever has something to ask finds a place.
+//! To connect and say nothing costs a client nothing. So where there are too many, the clients that
+//! wait longest give way: a client with something to ask finds a place.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Request lines with a raw `"`, which ProxySQL takes and HTTP has not: handed on as `%22`.
 //!
-//! Knows of HTTP only where a request line begins and ends; who reads the requests says when the
-//! next one comes.
+//! Knows of HTTP only where a request line begins and ends; the reader of the requests says when
+//! the next one comes.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The packets from the greeting to the first OK, and those of `COM_CHANGE_USER`.
+//! The packets from the greeting to the first OK, and the packets of `COM_CHANGE_USER`.
 //!
 //! Both directions, read and written. All types borrow from the payload. Passwords are the
 //! business of [`crate::auth`]; which capabilities are agreed on is decided by the caller.

@@ -1,4 +1,5 @@
-//! The parameters of `COM_STMT_EXECUTE`, for who executes statements instead of relaying them.
+//! The parameters of `COM_STMT_EXECUTE`, for services that execute statements instead of relaying
+//! them.
 
 use crate::Malformed;
 use crate::fault::What;

@@ -1,6 +1,6 @@
 //! What can be wrong with received bytes, as data.
 //!
-//! Says what was malformed, where, and by whom it was sent. Does not know what becomes of the
+//! Says what was malformed, where, and which side sent it. Does not know what becomes of the
 //! connection: that is decided where the fault is handled.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Packets as they lie on the wire: a header of four bytes, then the payload.
 //!
-//! A payload of 16 MiB - 1 bytes or more is carried by several frames; a frame that is full is
+//! A payload of 16 MiB - 1 bytes or more is carried by several frames. A frame that is full is
 //! always followed by another one, if need be by an empty one. This module knows lengths and
 //! sequence numbers, never what a payload means.
 

@@ -1,7 +1,7 @@
 //! Where a server would rather have a client connect: what it says in the OK packet of a login.
 //!
 //! Two forms are known. MariaDB tracks the system variable `redirect_url`; Azure begins the text
-//! for people with `Location: `. Both name a server by a url. Whether anybody goes there is
+//! for people with `Location: `. Both name a server by a url. Whether a connection goes there is
 //! decided elsewhere.
 
 use core::fmt;

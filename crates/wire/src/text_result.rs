@@ -1,5 +1,5 @@
 //! The answer to a statement whose values are texts, taken packet by packet and kept whole: for
-//! those who ask servers for themselves. Of a server that was not told of
+//! callers that ask servers for themselves. Of a server that was not told of
 //! [`Caps::DEPRECATE_EOF`](crate::Caps::DEPRECATE_EOF).
 
 use crate::lenenc::NULL;

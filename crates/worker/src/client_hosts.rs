@@ -2,7 +2,7 @@
 //! `mysql-client_host_error_counts`.
 //!
 //! One for all workers, behind a lock that is only taken where a client comes, and where its login
-//! ends while the variables ask for that. Who is turned away is decided by the engine.
+//! ends while the variables ask for that. Which clients are turned away is decided by the engine.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! One arm for each order of the engine.
 //!
-//! Bytes that go to the same socket are sent by one system call: few of them at the end of the
+//! Bytes that go to the same socket are sent by one system call. Few bytes wait for the end of the
 //! turn, so that the receivers run when the worker has nothing left to do.
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Worker {
         }
     }
 
-    /// Carries out the order at `at`, and those behind it that go in the same send. Returns where
+    /// Carries out the order at `at`, and orders behind it that go in the same send. Returns where
     /// to go on.
     fn carry_out<D: Driver>(
         &mut self,
@@ -99,7 +99,7 @@ impl Worker {
             Order::Want { hostgroup, worker, of } => {
                 for other in &self.peers {
                     let (hostgroup, worker, of) = (*hostgroup, *worker, of.clone());
-                    // whoever waits asks again
+                    // a session that waits asks again
                     let _ = other.post(Mail::Want { hostgroup, worker, of });
                 }
             }
@@ -284,7 +284,7 @@ fn put<T: Clone>(table: &mut Vec<Option<T>>, at: usize, value: T) {
     table[at] = Some(value);
 }
 
-/// Who gets bytes by an order.
+/// The end that gets bytes by an order.
 fn receiver(order: &Order) -> Option<End> {
     match order {
         Order::Relay { to, .. } | Order::Send { to, .. } => Some(*to),

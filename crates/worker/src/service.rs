@@ -77,7 +77,7 @@ impl Worker {
     }
 
     /// Has the proxy do what it may do again where it left off. A panic costs the session or lane
-    /// that it was at, and the call is made anew for all others; `None` when nothing of that kind
+    /// that it was at, and the call is made anew for all others. `None` when nothing of that kind
     /// was in its way, again and again.
     pub(crate) fn see_through<R>(&mut self, call: impl Fn(&mut Proxy) -> R) -> Option<R> {
         let mut attempts_left = ATTEMPTS_MAX;

@@ -1,10 +1,10 @@
 //! Tests of the real binary in front of real servers.
 //!
-//! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
-//! their time ([`Program`]), what those in other languages need ([`Kits`]), clients ([`client`],
-//! [`encrypted`], [`compressed`], [`secured`], [`Load`], [`Raw`], [`Asker`]), comparisons of what
-//! they are told ([`exchange`]), choices among combinations ([`cover`]), and waiting for conditions
-//! ([`eventually`]). It does not know what any test asserts.
+//! This library holds what the tests share. [`Proxy`] is a running proxy, [`Program`] a program
+//! with a limit on its time, and [`Kits`] what programs in other languages need. Clients are
+//! [`client`], [`encrypted`], [`compressed`], [`secured`], [`Load`], [`Raw`] and [`Asker`].
+//! [`exchange`] compares what they are told, [`cover`] chooses among combinations, and
+//! [`eventually`] waits for conditions. It does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
 //! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary,

@@ -1,4 +1,4 @@
-//! Programs that read binary logs through the proxy get what they get from the server: what they
+//! Programs that read binary logs through the proxy get what they get from the server. What they
 //! asked of their connection before, variables of the session, is there when the dump begins.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The driver suite: every driver's own view of one table of cases is the same through Tidegate as
-//! directly, for both authentication methods, with rules and in fast forward, compressed, and over
-//! TLS with the certificate verified.
+//! directly. That holds for both authentication methods, with rules and in fast forward,
+//! compressed, and over TLS with the certificate verified.
 
 use std::cell::LazyCell;
 use std::ffi::OsString;

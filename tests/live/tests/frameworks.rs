@@ -1,4 +1,4 @@
-//! Applications of ordinary frameworks share a few connections: what they set up, read and write in
+//! Applications of ordinary frameworks share a few connections. What they set up, read and write in
 //! fifty sessions goes over five, and nothing ties one of them for longer than a transaction.
 
 use std::time::Duration;

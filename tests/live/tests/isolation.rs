@@ -1,4 +1,4 @@
-//! A hostgroup in need slows no other: its connections are all in use by slow queries, hundreds of
+//! A hostgroup in need slows no other. Its connections are all in use by slow queries; hundreds of
 //! clients wait for them and are told in time that there is none.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

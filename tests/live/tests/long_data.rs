@@ -1,5 +1,5 @@
 //! Parameter data that is sent ahead of an execution, and statements that were prepared before what
-//! a session did since: scripts say the same directly and through the proxy, which sends reads to a
+//! a session did since. Scripts say the same directly and through the proxy, which sends reads to a
 //! replica.
 
 use std::sync::Arc;

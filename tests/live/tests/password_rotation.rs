@@ -1,5 +1,5 @@
 //! A password is changed in Tidegate and on the server, one after the other, while clients log in
-//! and query without a pause: nobody is told, and the server refuses hardly a login.
+//! and query without a pause. No client gets an error, and the server refuses hardly a login.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Every password of a process, and each hash that it has of one, is looked for in everything that
-//! it says: on the wires to clients and servers, in its log and output, in every table that is not
-//! one of passwords, in the answers of its HTTP port, and in its errors.
+//! it says. That is on the wires to clients and servers, in its log and output, in its errors and
+//! in the answers of its HTTP port. It is also every table that is not one of passwords.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

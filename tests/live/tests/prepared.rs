@@ -1,6 +1,6 @@
 //! Prepared statements of many clients over few backend connections: sysbench in its default mode,
-//! definitions that change between executions, types, parameter data and cursors of sessions that
-//! take turns on one connection, and servers that take no more statements.
+//! definitions that change between executions, and servers that take no more statements. Also
+//! types, parameter data and cursors of sessions that take turns on one connection.
 
 use std::time::Duration;
 

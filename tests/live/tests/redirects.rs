@@ -1,5 +1,5 @@
-//! Redirection: connections to servers go where a login sends them, in every form that servers
-//! use, and cost nothing where that fails; clients that can are told which server they would have.
+//! Redirection: connections to servers go where a login sends them, in every form that servers use,
+//! and cost nothing where that fails. Clients that can are told which server they would have.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,5 +1,5 @@
-//! Whoever was told OK for `COM_RESET_CONNECTION` or `COM_CHANGE_USER` has left nothing on a server
-//! that others could meet, and is in the schema that the server says.
+//! A client that was told OK for `COM_RESET_CONNECTION` or `COM_CHANGE_USER` has left nothing on a
+//! server that others could meet, and is in the schema that the server says.
 
 use std::path::Path;
 use std::time::Duration;

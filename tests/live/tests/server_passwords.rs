@@ -1,5 +1,5 @@
-//! Accounts that leave their passwords to servers, which are read there or proved by a login: what
-//! happens to an account is seen here, and nobody logs in by what was true before.
+//! Accounts that leave their passwords to servers, which are read there or proved by a login. What
+//! happens to an account is seen here, and no client logs in by what was true before.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;

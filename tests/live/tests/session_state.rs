@@ -1,6 +1,6 @@
-//! What a session set, locked, counted or prepared is the same whichever connection it meets:
-//! scripts are run directly and through the proxy, which gives the session another connection with
-//! every statement, used by somebody else in between.
+//! What a session set, locked, counted or prepared is the same whichever connection it meets.
+//! Scripts are run directly and through the proxy, which gives the session another connection with
+//! every statement, used by another session in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

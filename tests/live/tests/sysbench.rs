@@ -1,5 +1,5 @@
-//! The sysbench suite: no load ends with an error, every statement is executed exactly once but
-//! for reads that were issued again, reads are spread over the replicas by weight and writes go to
+//! The sysbench suite: no load ends with an error, and every statement is executed exactly once but
+//! for reads that were issued again. Reads are spread over the replicas by weight and writes go to
 //! the primary, by the servers' counters.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Pages whose commands are there to be pasted: those of `docs/tutorial.md` are carried out in
-//! their order and answer what the page shows, those of `docs/troubleshooting.md` are taken by the
-//! administrative interface.
+//! Pages whose commands are there to be pasted. The commands of `docs/tutorial.md` are carried out
+//! in their order and answer what the page shows. The administrative interface takes the commands
+//! of `docs/troubleshooting.md`.
 //!
 //! Shell and clients are terminals that stay open from one block to the next, as a reader's do. A
 //! block of answers holds where each of its lines is among what the block in front of it printed;

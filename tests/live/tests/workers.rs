@@ -1,4 +1,4 @@
-//! Workers stand in nobody's way: none waits for another one in a system call, and a query costs
+//! Workers stand in no other's way: none waits for another one in a system call, and a query costs
 //! two of them what it costs one.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The list of findings that are put up with, and its ratchet.
 //!
 //! Decides only whether a key is on the list. An entry that pardons nothing any more is an error,
-//! and so is a `limit` that is not the number of entries: the list can shrink silently, but growing
+//! and so is a `limit` that is not the number of entries. The list can shrink silently, but growing
 //! it shows as a raised number in the diff.
 
 use std::collections::BTreeMap;

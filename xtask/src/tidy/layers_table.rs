@@ -1,4 +1,4 @@
-//! Who may stand on whom, as data: the crates, and the modules inside `engine`.
+//! Which part may stand on which, as data: the crates, and the modules inside `engine`.
 //!
 //! The only place to edit when a boundary moves; moving one needs an ADR first.
 

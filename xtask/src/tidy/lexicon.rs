@@ -1,7 +1,7 @@
 //! The words of `docs/lexicon.md`, kept by looking at every identifier.
 //!
 //! Decides by whole words inside identifiers (`PeerAddr` and `peer_addr` both hold `peer`). Names
-//! that come from other people's libraries are pardoned in the allow-list, by file.
+//! that come from other people's libraries are in `RIGHT`, each with its reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! G2, G3 and G13: the pure crates touch nothing outside their arguments, nobody keeps state that
-//! is not passed to them, and what runs on a loop's thread takes no lock but the one that counts.
+//! G2, G3 and G13. The pure crates touch nothing outside their arguments. No crate but `io` and
+//! `server` keeps state that is not passed to it. Code on a loop's thread takes no lock but the one
+//! that counts.
 //!
 //! Decides by words in non-test code. Clippy's disallowed lists say the same of what they can name.
 

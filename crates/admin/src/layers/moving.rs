@@ -167,8 +167,9 @@ impl Admin {
         Ok(())
     }
 
-    /// Somebody else has put a configuration in force in place of `before`: modules that it
-    /// changed are a version, and so in memory that the next LOAD does not undo them.
+    /// Another caller, such as SIGHUP, has put a configuration in force in place of `before`.
+    /// Modules that it changed are a version. They are in memory, too, so that the next LOAD does
+    /// not undo them.
     pub(crate) fn take_over(&mut self, before: &Draft) {
         let (before, after) = (self.in_force.rows(before), self.rows_in_force());
         let narrowed = |rows: &Rows, module: &Module| {

@@ -1,10 +1,10 @@
-//! Who may wait to log in, and when a password is judged.
+//! Which clients may wait to log in, and when a password is judged.
 //!
-//! Those who have not logged in are many at no cost of theirs: so an address has few of them, the
-//! one that has waited longest gives way, and this machine keeps slots of its own. A password is
-//! judged the later the more the address had that were wrong, one at a time: whoever hangs up
-//! before that has not learned whether it was right, and takes nobody's turn. Knows no bytes and
-//! sends nothing.
+//! Clients before their login cost an attacker nothing. So an address has few of them, the one that
+//! has waited longest gives way, and this machine keeps slots of its own. Passwords of an address
+//! are judged one at a time, and the later, the more of them were wrong. A client that hangs up
+//! before that has not learned whether its password was right, and takes no other's turn. Knows no
+//! bytes and sends nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

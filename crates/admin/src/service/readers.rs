@@ -1,5 +1,5 @@
-//! When the statements of statistics accounts are served: all of them together have half of the
-//! interface's one thread, so that administrators wait for one of them and not for a row.
+//! When the statements of statistics accounts are served. All of them together have half of the
+//! interface's one thread, so that administrators wait for one statement and not for a row of them.
 
 use std::time::Duration;
 

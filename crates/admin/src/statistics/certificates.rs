@@ -1,4 +1,5 @@
-//! `stats_tidegate_certificates`: what clients are shown over TLS, and whom it is trusted by.
+//! `stats_tidegate_certificates`: the certificates of TLS in force, towards clients and towards
+//! servers.
 
 use super::{LiveTable, Row, Seen, int, text};
 

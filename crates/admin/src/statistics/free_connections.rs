@@ -1,4 +1,4 @@
-//! `stats_mysql_free_connections`: connections to servers that nobody has.
+//! `stats_mysql_free_connections`: connections to servers that no session has.
 
 use engine::document::Json;
 use engine::stats::{LaneRow, Parts, Walk};

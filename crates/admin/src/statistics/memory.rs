@@ -1,7 +1,7 @@
 //! `stats_memory_metrics`: what the resident memory of the process is used for.
 //!
-//! Every byte is in one row only, so that all rows but the first add up to it: pages of files that
-//! the process runs from, stacks, and the heap by who asked for it.
+//! Every byte is in one row only, so that all rows but the first add up to it. The rows are pages
+//! of files that the process runs from, stacks, and the heap by its users.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Chains of flags: who sets which, and who waits for it.
+//! Chains of flags: which rules set a flag, and which wait for it.
 
 use super::{Findings, Kind, Lint, LintedRule};
 use engine::rows::RuleRow;

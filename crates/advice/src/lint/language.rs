@@ -1,7 +1,7 @@
 //! The set of texts that a pattern is found in, and exact questions about such sets.
 //!
-//! Sets are finite automata; a question walks several of them side by side and ends with an
-//! example text, with the certainty that there is none, or with nothing when it takes too long.
+//! Sets are finite automata. A question walks several of them side by side. It ends with an example
+//! text, with the certainty that there is none, or with nothing when it takes too long.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Where statements go: some are sent through the rules, and those that belong together must stay
-//! together.
+//! Where statements go: some are sent through the rules, and statements that belong together must
+//! stay together.
 //!
 //! The statements are made from the rules' own patterns, so that a rule for one table is asked
 //! about that table.

@@ -1,5 +1,5 @@
 //! How an account's password is shown to a server: by the plugin that the server asks for, and in
-//! no way that tells it to anybody else.
+//! no way that tells it to any other host.
 
 use wire::auth::{Plugin, ed25519, native, parsec, rsa, sha2};
 use wire::connect::{AuthMore, AuthSwitch, CHALLENGE_BYTES, PublicKeyRequest, SCRAMBLE_BYTES};

@@ -1,8 +1,8 @@
 //! The part of a login that is about TLS: asking for it, and what its server has to show then.
 //!
-//! Who encrypts is not known here. What is sent behind the request is held back until the handshake
-//! is over, and before a byte of the server comes in TLS, [`BackendLogin::on_secured`] is told what
-//! was seen of it.
+//! Encryption itself is not done here. The answer behind the request is held back until the
+//! handshake is over. Before a byte of the server comes in TLS, [`BackendLogin::on_secured`] is
+//! told what was seen of the handshake.
 
 use wire::auth::{Plugin, ed25519, native};
 use wire::connect::{SCRAMBLE_BYTES, SslRequest};

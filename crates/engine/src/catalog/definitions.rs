@@ -1,5 +1,5 @@
-//! What was defined, and when: a number for each definition that a worker saw, and the latest one
-//! of each name, and the latest that may have made it run something. All workers share it.
+//! What was defined, and when. Each definition that a worker saw has a number. Of each name, the
+//! latest is known, and the latest after which the name may run something. All workers share it.
 //!
 //! Names are kept as places in a table of fixed size: two that share one are defined together, at
 //! worst. A number is known to everybody only after the names of its definition are.

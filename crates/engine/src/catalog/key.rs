@@ -1,9 +1,9 @@
 //! What a name is known by.
 //!
 //! Servers tell names of functions and columns apart as `utf8mb3_general_ci` does: neither by the
-//! case of letters nor by their accents. Names that this compares as equal have one key; names
-//! without any ASCII equivalent may share one, and then count as the same; so do names that differ
-//! by quotes within them, which texts have doubled.
+//! case of letters nor by their accents. Names that this collation compares as equal have one key.
+//! Names without any ASCII equivalent may share a key, and then count as the same. So do names that
+//! differ by quotes within them, which texts have doubled.
 
 use std::hash::{DefaultHasher, Hasher};
 

@@ -1,10 +1,10 @@
 //! What a session keeps its lane for once a command has ended, and what becomes of a lane that it
 //! does not keep.
 //!
-//! Whatever a command may have done, it has done, unless its server or its text proves otherwise:
-//! one that failed, in whatever place, leaves every reason that it would have given. Both decisions
-//! are made here for every command and every end. Names, by which some reasons end, are followed
-//! elsewhere; here it only counts that they have ended.
+//! A command counts as having done all that it may do, unless its server or its text proves
+//! otherwise. One that failed, in any place, leaves every reason that it would have given. Both
+//! decisions are made here for every command and every end. Names, by which some reasons end, are
+//! followed elsewhere; here it only counts that they have ended.
 
 use sql::Effects;
 

@@ -1,10 +1,9 @@
 //! How many commands the shared lanes of a server carry each: found by trying.
 //!
 //! A deep lane spares sends; a shallow one makes use of a server that can do several things at a
-//! time. Which of them counts is seen in how long commands take from the client's point of view:
-//! the depth in use is held against its neighbours every now and then, and the deeper one wins
-//! unless it costs time. Times differ by themselves, so a shallower one has to win twice in
-//! succession.
+//! time. Which of them counts is seen in how long commands take from the client's point of view.
+//! The depth in use is held against its neighbours every now and then. The deeper one wins unless
+//! it costs time. Times differ by themselves, so a shallower one has to win twice in succession.
 
 /// Looks for the depth at which commands take the least time.
 #[derive(Clone, Debug)]

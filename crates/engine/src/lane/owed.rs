@@ -1,6 +1,6 @@
 //! Whether a server still has something to do for a client that it is relayed to. Bytes are relayed
 //! without being parsed: it is told by which side spoke last. A server that has begun its reply and
-//! stands still counts as done; it notices by itself that nobody reads on.
+//! stands still counts as done; it notices by itself that its client reads no more.
 
 use wire::command::code;
 use wire::frame::{Framed, next_packet};

@@ -1,5 +1,5 @@
-//! What servers make of the collation id that a client logs in with: those that they know, those
-//! that no client may have, and what they take in place of others.
+//! What servers make of the collation id that a client logs in with: which ids they know, which no
+//! client may have, and what they take in place of others.
 //!
 //! Told by a server's greeting; how a connection gets a character set is the parent's.
 

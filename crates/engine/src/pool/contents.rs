@@ -1,4 +1,4 @@
-//! All that a pool has, for whoever checks that lanes and sessions agree.
+//! All that a pool has, for the check that lanes and sessions agree.
 
 use super::PoolShard;
 use super::queue::Queue;

@@ -1,12 +1,12 @@
 //! Which servers stand still, as far as one worker's connections to them tell: they take what is
-//! sent and say nothing to anybody. Connects and logins that fail are the `Gauge`'s.
+//! sent and answer no client. Connects and logins that fail are the `Gauge`'s.
 //!
-//! One statement that takes long is no sign of it, nor are several of which nobody knows how long
-//! they take. What is known to be quick on several connections is, and so is a test without an
-//! answer, on a connection that was idle or a new one. Any byte from the server says that it is
-//! there; what was sent before that says nothing any more.
+//! One statement that takes long is no sign of it, nor are several of unknown length. Statements
+//! that are known to be quick, waiting on several connections, are a sign. So is a test without an
+//! answer, on a connection that was idle or is new. Any byte from the server says that it is there;
+//! what was sent before that says nothing any more.
 //!
-//! Also, which are slow to everybody: those that are, no single statement is to blame for.
+//! Also, which servers are slow to all their connections: then no single statement is to blame.
 
 use crate::topology::{Server, ServerRef, Topology};
 

@@ -1,7 +1,7 @@
 //! A client that asks alone, and without a pause, stays with a server for a while.
 //!
-//! Servers are taken in turn. For one client by itself that means that each of them answers out of
-//! caches that others have used since: with two replicas a tenth of the time of a point select.
+//! Servers are taken in turn. For one client by itself, each of them then answers out of caches
+//! that others have used since. With two replicas that costs a tenth of the time of a point select.
 
 use crate::ids::{HostgroupId, SessionId};
 

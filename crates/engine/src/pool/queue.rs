@@ -1,8 +1,8 @@
-//! Who waits for a lane of a hostgroup, first come first served.
+//! Sessions that wait for a lane of a hostgroup, first come first served.
 //!
-//! Who needs a lane alone and who may share one stand in lines of their own, because room on a
-//! lane that others use serves only the latter; their tickets say who came first. Copies of queries
-//! come after all clients. It does not know what each needs of a lane.
+//! Sessions that need a lane alone and sessions that may share one stand in lines of their own,
+//! because room on a shared lane serves only the latter. Tickets say which session came first.
+//! Copies of queries come after all clients. It does not know what a session needs of a lane.
 
 use std::collections::VecDeque;
 

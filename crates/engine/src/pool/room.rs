@@ -1,5 +1,6 @@
 //! Room on lanes that others use: on which of a server's there is some, and whether there will be.
-//! Who gets it is `session::placing::wait_queue`; which commands share at all, `lane::policy`.
+//! Which session gets it is `session::placing::wait_queue`'s to say; which commands share at all,
+//! `lane::policy`.
 
 use crate::ids::LaneId;
 use crate::lane::Lane;

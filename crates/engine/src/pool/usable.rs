@@ -1,5 +1,5 @@
-//! Which servers of a hostgroup serve now, and why the others do not. It knows no lanes and nobody
-//! who waits.
+//! Which servers of a hostgroup serve now, and why the others do not. It knows no lanes and no
+//! session that waits.
 
 use std::fmt::Write as _;
 

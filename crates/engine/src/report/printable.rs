@@ -1,6 +1,6 @@
 //! What others have said, as a line of a log may show it.
 //!
-//! Names that clients give and errors that servers send may hold anything: a line feed would forge
+//! Names that clients give and errors that servers send may hold anything. A line feed would forge
 //! a line, an escape sequence would speak to the terminal, a megabyte would fill the disk.
 
 use std::fmt::{self, Display, Formatter, Write};

@@ -1,5 +1,5 @@
-//! How many lines a minute a log takes of what strangers do. Those beyond are counted, so that who
-//! guesses passwords does not fill a disk, and nothing goes untold.
+//! How many lines a minute a log takes of what strangers do. Further lines are counted, so that
+//! guesses of passwords do not fill a disk, and nothing goes untold.
 
 /// The lines of one minute after the other.
 #[derive(Default)]

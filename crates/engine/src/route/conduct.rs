@@ -1,4 +1,5 @@
-//! Whether a statement goes where its session's writes go, whatever the rules say of its beginning.
+//! Whether a statement goes where its session's writes go, even if the rules say otherwise of its
+//! beginning.
 
 use sql::{Access, Effects, Facts};
 

@@ -1,5 +1,5 @@
-//! In which form rules look at a text: a text may be written so that it reads differently to its
-//! digest than to a server, and no rule that answers may be passed by that.
+//! In which forms rules look at a text. A text may be written so that its digest reads otherwise
+//! than a server does, and no rule that answers may be passed by that.
 
 use memchr::memchr;
 use sql::{DigestOptions, Digester, Modes, Versions};

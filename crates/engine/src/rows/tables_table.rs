@@ -1,5 +1,5 @@
-//! Every table that an operator configures, in order, with the columns of those that have no rows of
-//! a type of their own: nothing in this version acts on them, but for variables.
+//! Every table that an operator configures, in order. Tables whose rows have no type of their own
+//! have their columns here: nothing in this version acts on them, but for variables.
 //!
 //! Data only.
 

@@ -1,5 +1,5 @@
-//! Reads patterns written for PCRE or RE2: what means the same is kept, what means something else
-//! is translated, and what the linear-time engine cannot do, or would silently do otherwise, is
+//! Reads patterns written for PCRE or RE2. What means the same is kept, and what means something
+//! else is translated. What the linear-time engine cannot do, or would silently do otherwise, is
 //! refused with its position.
 
 use std::fmt;

@@ -2,8 +2,8 @@
 //! the verdict as a whole.
 //!
 //! A table of fixed ways with a clock: what is asked for again stays, what came once makes room
-//! first. Its memory is bounded in bytes, whatever clients send; a key is compared whole, so that
-//! no two queries are ever taken for each other.
+//! first. Its memory is bounded in bytes; a key is compared whole, so that no two queries are ever
+//! taken for each other.
 
 use sql::Omitted;
 

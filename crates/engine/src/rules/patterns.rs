@@ -1,5 +1,5 @@
-//! The compiled patterns of a set by what was typed, so that the set that follows it takes over
-//! those that stay.
+//! The compiled patterns of a set by what was typed, so that the set that follows it takes over the
+//! patterns that stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Literals that a text must contain for a pattern to match, looked for before any regex runs.
 //!
-//! Most query rules begin with `^` and a word, so that the first bytes of a text rule them out;
-//! some are a literal and nothing else, so that no regex is needed at all.
+//! Most query rules begin with `^` and a word, so that the first bytes of a text rule them out.
+//! Some are a literal and nothing else, so that no regex is needed at all.
 
 use memchr::{memchr, memchr2};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};

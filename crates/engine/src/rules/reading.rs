@@ -1,4 +1,4 @@
-//! What a rule's cells mean, for those that look at rules without evaluating them.
+//! What a rule's cells mean, for `advice`, which looks at rules without evaluating them.
 
 use regex_syntax::hir::Hir;
 

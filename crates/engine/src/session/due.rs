@@ -1,6 +1,6 @@
-//! What a call about one end leaves to be done about others. It is done when that call is over: so
-//! no method of the proxy leads back to itself, and what a server sent behind its reply is not
-//! taken for the reply to whoever gets the lane next.
+//! What a call about one end leaves to be done about others. It is done when that call is over. So
+//! no method of the proxy leads back to itself. Nor is what a server sent behind its reply taken
+//! for the reply to the next session on that lane.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(crate) struct Dues {
 }
 
 enum Due {
-    /// A lane is free: whoever waits gets it.
+    /// A lane is free: a session that waits gets it.
     Lane(LaneId),
     /// The same of one that is new.
     Opened(LaneId),
@@ -104,12 +104,13 @@ impl Proxy {
         }
     }
 
-    /// Offers a new lane, unless the call has lost it since: it serves whoever waits first.
+    /// Offers a new lane, unless the call has lost it since: it serves the session that waits
+    /// first.
     fn offer_opened(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
         let hostgroup = lane.server.hostgroup;
         self.offer_lane(id);
-        // whoever was not let dial because too many did may try
+        // a session that was not let dial because too many did may try
         self.wake_first(hostgroup);
     }
 
@@ -118,7 +119,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(id) else { return };
         let used_us = lane.times.used_us;
         self.offer_lane(id);
-        // a test is no use: those that are unused for longest go first
+        // a test is no use: lanes that are unused for longest go first
         if let Some(lane) = self.lanes.get_mut(id).filter(|lane| lane.is_idle()) {
             lane.times.used_us = used_us;
             let server = lane.server.clone();

@@ -6,7 +6,7 @@
 //! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `dialing`: a new one, and whose it tells its server to be;
-//! - `wait_queue`: who gets a lane that comes free, or room on one;
+//! - `wait_queue`: which session gets a lane that comes free, or room on one;
 //! - `securing`: TLS of a new one, in front of its login;
 //! - `server_login`: its login;
 //! - `failed_dial`: a connection that could not be had;

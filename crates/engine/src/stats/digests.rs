@@ -1,7 +1,7 @@
 //! What queries came to by hostgroup, schema, user, client address and digest.
 //!
 //! The table is bounded in bytes. When a new key does not fit, the lightest of a few rows that are
-//! picked at random goes, and what it had is added to one row for all that went: sums stay exact,
+//! picked at random goes. What it had is added to one row for all that went. So sums stay exact,
 //! and a row that matters outlives any flood of rows that do not.
 
 use super::QueryEnd;

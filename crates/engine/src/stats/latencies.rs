@@ -1,8 +1,8 @@
 //! How long something took, as a distribution in few bytes: good for percentiles, not for sums.
 //!
-//! Buckets are exact up to 16 µs and an eighth of a power of two wide beyond, up to 4.7 hours, so
-//! that a percentile is off by a sixteenth at most. A distribution begins as a handful of pairs
-//! without memory of its own, and becomes a window of counters once it is used in earnest.
+//! Buckets are exact up to 16 µs, and an eighth of a power of two wide beyond, up to 4.7 hours. So
+//! a percentile is off by a sixteenth at most. A distribution begins as a handful of pairs without
+//! memory of its own, and becomes a window of counters once it is used in earnest.
 
 /// Counts of latencies.
 #[derive(Clone, PartialEq, Eq, Debug)]

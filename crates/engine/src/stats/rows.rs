@@ -1,5 +1,5 @@
-//! Sessions and lanes of a worker as they are told to another thread: some at a time, so that
-//! a worker with many of them is never kept from its work.
+//! Sessions and lanes of a worker as they are told to another thread: some at a time, so that many
+//! of them never keep a worker from its work.
 
 use std::sync::Arc;
 

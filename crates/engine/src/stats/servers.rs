@@ -1,6 +1,6 @@
 //! What came of the connections to each server, and how long its queries took.
 //!
-//! A connection counts in its own [`Traffic`], which is at hand wherever it is used; it is added
+//! A connection counts in its own [`Traffic`], which is at hand wherever it is used. This is added
 //! to its server's counters when it ends, and to what is told while it lives.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! The texts that a worker's sessions have prepared, each once.
 //!
-//! Bounded in number and bytes: beyond them, texts that no client has any more go, longest unused
-//! first, and no room is left for others when those in use are too long. Connections may still have
-//! a text that went; they lose it when others need its place.
+//! Bounded in number and bytes. Beyond these bounds, texts that no client has any more go, longest
+//! unused first. No room is left for others when the texts in use are too long. Connections may
+//! still have a text that went; they lose it when others need its place.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

@@ -1,4 +1,4 @@
-//! Who waits for a connection to the servers of a hostgroup, by worker.
+//! Since when clients wait for a connection to the servers of a hostgroup, by worker.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! What was seen of a server, as far as it is against using it.
 //!
-//! It is decided elsewhere, of checks; here is what it means to whoever has work for the server.
+//! It is decided elsewhere, of checks; here is what it means to a session with work for the server.
 
 use super::Status;
 use crate::rows::ServerRow;

@@ -1,4 +1,4 @@
-//! What is known of who a server is.
+//! What is known of the identity of a server.
 
 /// What was verified of a server's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
 //! What an account demands of the certificate that its client shows over TLS. Deliberately knows no
-//! X.509: whoever has read the certificate answers for it.
+//! X.509: `tls` has read the certificate.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Rows that stand for many names, of which servers know the passwords: a pattern says which.
 //!
-//! An account that is made of such a row lives as long as somebody has it. What is counted is the
-//! row's, so that nothing is kept for a name.
+//! An account that is made of such a row lives as long as a session or lane has it. What is counted
+//! is the row's, so that nothing is kept for a name.
 
 use std::sync::Arc;
 

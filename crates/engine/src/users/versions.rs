@@ -1,5 +1,5 @@
-//! What a change of rows means to whoever has an account as it was before. Knows no session: where
-//! a configuration comes into force, it is known who has which account.
+//! What a change of rows means to sessions that have an account as it was before. Knows no session:
+//! which session has which account is known where a configuration comes into force.
 
 use std::sync::Arc;
 

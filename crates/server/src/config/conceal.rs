@@ -1,9 +1,9 @@
 //! A line of a configuration file as it may be shown: without passwords.
 //!
-//! A row is often one line, and what is wrong with a row is often a slip that leaves nobody sure
-//! what is a password: a name with a letter missing, a quote that does not close. So of values only
-//! numbers are shown, and the one that the fault is about where its name is known and is no
-//! password's. Everything keeps its place, for the caret below.
+//! A row is often one line. What is wrong with a row is often a slip that leaves it unsure what is
+//! a password: a name with a letter missing, a quote that does not close. So of values only numbers
+//! are shown, and the one that the fault is about where its name is known and is no password's.
+//! Everything keeps its place, for the caret below.
 
 use std::ops::Range;
 

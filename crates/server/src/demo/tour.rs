@@ -1,7 +1,7 @@
 //! The tour: a few statements through Tidegate, and proof of where each was carried out.
 //!
 //! Nothing printed is assumed: servers name themselves by `@@hostname` in results and in written
-//! rows, and whatever is not as the text says ends the tour with an error.
+//! rows. Anything that is not as the text says ends the tour with an error.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A `proxysql.db` of 2.x as the text of a `proxysql.cnf` that says the same.
 //!
 //! The file is opened read-only. Tables and columns that older versions lack are not missed; values
-//! are judged by whoever reads the text.
+//! are judged by the reader of the text.
 
 use std::collections::BTreeMap;
 use std::path::Path;

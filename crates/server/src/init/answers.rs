@@ -1,6 +1,6 @@
 //! The questions of `tidegate init`, in order, and what they lead to.
 //!
-//! Ranges of variables come from the registry; the others are those of the tables' columns.
+//! Ranges of variables come from the registry; the others come from the tables' columns.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};

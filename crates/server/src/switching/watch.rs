@@ -1,5 +1,6 @@
-//! Clusters that fail over by themselves: who their primary was, and when another server is put in
-//! its place. The keeper says that nobody takes writes; `failover` asks others whether that is so.
+//! Clusters that fail over by themselves: which server their primary was, and when another server
+//! is put in its place. The keeper says that no server takes writes; `failover` asks others whether
+//! that is so.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,10 +1,10 @@
 //! Decides which blanks and signs stay between the pieces of a query.
 //!
-//! ProxySQL does this in a second pass that moves the bytes of its buffer towards the beginning
-//! and, to decide about a byte, looks at the two places before it: some of these hold bytes that
-//! were moved, others what stood there before. So what is seen depends on how many bytes were
-//! dropped so far, none, one or more; [`Join::before`] tells. The pieces that come in are what
-//! its first pass makes, and "place" below is a place in that buffer.
+//! ProxySQL does this in a second pass that moves the bytes of its buffer towards the beginning. To
+//! decide about a byte, it looks at the two places before it. Some of these hold bytes that were
+//! moved, others what stood there before. So what is seen depends on how many bytes were dropped so
+//! far, none, one or more; [`Join::before`] tells. The pieces that come in are what its first pass
+//! makes, and "place" below is a place in that buffer.
 
 use super::lists::Lists;
 use super::scan::is_word;

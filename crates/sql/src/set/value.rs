@@ -1,5 +1,5 @@
-//! The right side of an assignment: literals, and expressions that depend on nothing but
-//! variables, so that they can be given again once those are put in.
+//! The right side of an assignment: literals, and expressions that depend on nothing but variables,
+//! so that they can be given again once these variables are put in.
 
 use std::borrow::Cow;
 

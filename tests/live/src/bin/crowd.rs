@@ -2,7 +2,7 @@
 //! against the limit of a process. It prints what was wrong, a line each, and at last its figures.
 //!
 //! Usage: `crowd stay PORT text|prepared|transactions|mixed CLIENTS SECONDS`: clients that connect
-//! again after every ten questions, a third of each kind where they are mixed; `crowd storm PORT
+//! again after every ten questions, a third of each kind where they are mixed. Or `crowd storm PORT
 //! RATE SECONDS`: so many clients a second that connect, ask once and go.
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! No session feels another: sessions get, for every statement for which they keep no connection,
-//! one that somebody else has just had and marked, and are answered the same bytes as directly.
+//! No session feels another. For every statement for which a session keeps no connection, it gets
+//! one that another has just had and marked. It is answered the same bytes as directly.
 //!
 //! `TIDEGATE_ADVERSARY_SEEDS=FROM..TO` says which scripts of the generator are run. The long form
 //! runs them with every set of settings, or with those that `TIDEGATE_ADVERSARY_SETTINGS` names.

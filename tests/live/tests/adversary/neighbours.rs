@@ -2,10 +2,10 @@
 //! just had, wherever it does not keep its own.
 //!
 //! The proxy has two connections. One neighbour keeps the first in a transaction. Before each
-//! statement of the session under test the other one begins a transaction, which can only be on
-//! the connection that session has just left, and marks it; then the first ends its transaction,
-//! and its connection is the only one that is free. Nothing in the proxy knows of this: it cannot
-//! be switched on, and the pool is the one that everybody has.
+//! statement of the session under test the other one begins a transaction, which can only be on the
+//! connection that session has just left, and marks it. Then the first ends its transaction, and
+//! its connection is the only one that is free. Nothing in the proxy knows of this: it cannot be
+//! switched on, and the pool is the one that everybody has.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
-//! Omissions planted between the proxy and its server: what the proxy asks to bring a connection
-//! to a session's state is changed on its way, so that one thing is left as the session before had
-//! it. The suite has to find each of them.
+//! Omissions planted between the proxy and its server. What the proxy asks to bring a connection to
+//! a session's state is changed on its way, so that one thing is left as the session before had it.
+//! The suite has to find each of them.
 //!
 //! What the proxy asks of its own is told from what clients ask by its blanks: it has none around
 //! the sign of an assignment.

@@ -1,10 +1,11 @@
 //! All combinations of how the two legs are secured and compressed, how an account proves its
-//! password on each, and what goes by: the bytes are those of a plain connection to the server.
+//! password on each, and what goes by. The bytes are the same as on a plain connection to the
+//! server.
 //!
-//! Which combinations run is worked out, not written down ([`chosen`]): all that can be of a login,
-//! and all that can lie between two sockets but long packets, each with values of the other
-//! dimensions by turns; and every pair of values of any two dimensions. What cannot be has a rule
-//! ([`excluded`]), and what of that can be asked for is refused as it should be.
+//! Which combinations run is worked out, not written down ([`chosen`]). Among them is all that can
+//! be of a login, and all that can lie between two sockets but long packets, with values of the
+//! other dimensions by turns. Every pair of values of any two dimensions is there, too. What cannot
+//! be has a rule ([`excluded`]), and what of that can be asked for is refused as it should be.
 
 mod combinations;
 

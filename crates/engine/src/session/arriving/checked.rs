@@ -1,6 +1,6 @@
 //! A login whose password PAM or LDAP checks: it waits for the answer, for a while.
 //!
-//! Who is asked, and how many may wait, is `login_checks`; what a right password leads to is
+//! What is asked, and how many may wait, is `login_checks`; what a right password leads to is
 //! `admission`. A client that leaves takes what its check was awaited by with it.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A client whose connection a proxy in front passes on, and tells so by a header of the PROXY
-//! protocol: the client's own address counts from there on, for rules, limits, lists and logs.
+//! A client whose connection a proxy in front passes on, which a header of the PROXY protocol
+//! tells. From there on the client's own address counts, for rules, limits, lists and logs.
 //!
 //! The greeting is out before the header comes, as a client without one waits for it.
 

@@ -1,8 +1,8 @@
 //! A client asks for TLS: from here on its bytes are those of the encrypted stream.
 //!
-//! Who encrypts is not known here: whoever carries out [`Order::Secure`] does, and tells when it is
-//! done. Until then nothing that the client has sent is looked at, so that no plain text behind
-//! its request is ever taken for a login.
+//! Encryption is not done here: the worker carries out [`Order::Secure`], and tells when the
+//! handshake is over. Until then nothing that the client has sent is looked at, so that no plain
+//! text behind its request is ever taken for a login.
 
 use std::sync::Arc;
 

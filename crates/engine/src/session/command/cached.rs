@@ -238,7 +238,8 @@ impl Session {
         }
     }
 
-    /// Who asks, if it has logged in; servers of some hostgroups are `told` of clients.
+    /// The asker of a session, if it has logged in; servers of some hostgroups are `told` of
+    /// clients.
     fn asker(
         &self,
         destination: Option<HostgroupId>,

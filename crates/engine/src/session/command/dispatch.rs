@@ -1,4 +1,5 @@
-//! A client's bytes become commands: framing, limits, and which file serves which command.
+//! A client's bytes become packets of a login or commands: framing, limits, and which file serves
+//! which of them.
 //!
 //! Nothing is decided about lanes here.
 
@@ -301,8 +302,8 @@ impl Proxy {
         }
     }
 
-    /// Answers the first command after something was lost with a server, and ends the session:
-    /// what was lost cannot be had again, and the client has to know before anything else runs.
+    /// Answers the first command after something was lost with a server, and ends the session. What
+    /// was lost cannot be had again, and the client has to know before anything else runs.
     fn told_of_loss(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(true) };
         let anew =

@@ -1,9 +1,8 @@
-//! Copies of queries that a rule or an annotation asks for: each runs in a session of its own that
-//! has no client, its result is thrown away, and whatever becomes of it, the original never waits
-//! for it.
+//! Copies of queries that a rule or an annotation asks for. Each runs in a session of its own that
+//! has no client, and its result is thrown away. The original never waits for its copy.
 //!
-//! What runs at a time and what waits is limited, a copy asks for a connection once and does not
-//! wait for servers that cannot be had, and clients who wait for a connection come first.
+//! How many copies run at a time, and how many wait, is limited. A copy asks for a connection once
+//! and does not wait for servers that cannot be had. Clients that wait for a connection come first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -523,8 +523,8 @@ pub(crate) fn without_ignored(mut holds: Holds, route: &Route) -> Holds {
     holds
 }
 
-/// The facts of a text that is longer than what is kept: its rest is not seen, so whatever its
-/// beginning does not rule out is assumed where data does not follow by nature.
+/// The facts of a text that is longer than what is kept. Its rest is not seen, so everything that
+/// its beginning does not rule out is assumed, where data does not follow by nature.
 fn long_facts(text: &[u8], modes: Modes) -> Facts {
     let mut facts = sql::facts_in(text, modes);
     let data = matches!(facts.verb, Verb::Insert | Verb::Replace | Verb::Update);

@@ -3,7 +3,7 @@
 //! cleared them away, as on a connection of its own: others find none of it from then on.
 //!
 //! Each such lane is reset, also one that is closed then because a reset is not trusted with all of
-//! it: no server tells when it has noticed the end of a connection, but it answers a reset when
+//! it. No server tells when it has noticed the end of a connection, but it answers a reset when
 //! that is done. A lane that goes, or takes too long, is waited for no longer.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! A client that will send nothing more, and may still read: what it sent before is answered.
 //!
-//! One that left looks the same until it is sent something. But who still reads ends right behind
-//! what it asked, and who leaves has mostly lost patience. And commands have a moment, then their
-//! client has gone: `mysql-kill_backend_connection_when_disconnect` promises that nothing runs on
-//! for nobody.
+//! One that left looks the same until it is sent something. But a client that still reads ends
+//! right behind what it asked, and a client that leaves has mostly lost patience. And commands have
+//! a moment, then their client counts as gone: `mysql-kill_backend_connection_when_disconnect`
+//! promises that nothing runs on for a client that left.
 
 use crate::ids::SessionId;
 use crate::orders::{End, Order};

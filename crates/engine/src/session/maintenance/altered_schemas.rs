@@ -1,7 +1,7 @@
 //! What a schema's tables begin with was altered, or it was created anew: a server tells that to no
-//! connection that is in the schema. Those that were there before leave it and choose it again
-//! before they are used for anything: what a session keeps is left alone until it lets go of it, as
-//! choosing waits for locks, and takes warnings away.
+//! connection that is in the schema. Connections that were there before leave it and choose it
+//! again before they are used for anything. What a session keeps is left alone until it lets go of
+//! it, as choosing waits for locks, and takes warnings away.
 //!
 //! The worker that saw it does so at once, the others before they take a client or another
 //! worker's connection, or a session chooses a schema. A client that was there

@@ -1,8 +1,8 @@
 //! A session's timers: which are set, and what is due when one fires.
 //!
-//! A timer cannot be taken back, so none is set where an earlier one is still to come: whoever is
-//! woken looks at what is due and sets the next one. That makes them few, however many queries
-//! have a limit of their own.
+//! A timer cannot be taken back, so none is set where an earlier one is still to come. The session
+//! that is woken looks at what is due and sets the next one. That makes them few, however many
+//! queries have a limit of their own.
 
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};

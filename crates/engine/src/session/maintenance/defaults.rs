@@ -1,8 +1,8 @@
-//! What servers give sessions that begin: the `sql_mode`, as far as it says how texts are read,
-//! `autocommit`, whether `COMMIT` does more than that, and the status flags by which clients escape
-//! texts. Every lane asks its server before it is used, and a session is told at its login what a
-//! server of its own would tell. What a server's `init_connect` sets is not known, and no reset
-//! brings it back: lanes that began with one are never reset, and lose no setting.
+//! What servers give sessions that begin. That is the `sql_mode`, as far as it says how texts are
+//! read, `autocommit`, whether `COMMIT` does more than that, and the status flags by which clients
+//! escape texts. Every lane asks its server before it is used, and a session is told at its login
+//! what a server of its own would tell. What a server's `init_connect` sets is not known, and no
+//! reset brings it back: lanes that began with one are never reset, and lose no setting.
 //!
 //! Lanes that began otherwise, because their servers differ or were changed since, are brought to
 //! the session's state as to anything that was set. How a mode is read is `link`'s.

@@ -1,5 +1,5 @@
 //! The change of the configuration while clients are served: what becomes of sessions, connections
-//! and whoever waits, when another snapshot comes into force on a worker.
+//! and waiting sessions, when another snapshot comes into force on a worker.
 //!
 //! It happens between two events, so that every decision sees one configuration; what was decided
 //! about a query before, its hostgroup and limits, goes with the query. Nothing here looks at what

@@ -1,6 +1,5 @@
-//! Reasons to keep a lane that only code gives which nobody has read: presumed ones. A reading that
-//! began after the statement tells what the code does; then they are over, or as good as any
-//! other.
+//! Reasons to keep a lane that only unread code gives: presumed ones. A reading that began after
+//! the statement tells what the code does; then they are over, or as good as any other.
 //!
 //! What is asked again is what the functions and tables of a text do, by their names. Where a
 //! server told of a change, that is a reason of its own, which stays. What was defined anew since

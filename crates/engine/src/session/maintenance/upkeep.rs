@@ -1,6 +1,6 @@
-//! What is done to lanes that no session has: those that are too old, too many, or about to be
-//! closed by their server are closed, the others are tested now and then; some are opened ahead of
-//! need; and one that its session left as no other could use it is reset.
+//! What is done to lanes that no session has. Lanes that are too old, too many, or about to be
+//! closed by their server are closed; the others are tested now and then. Some are opened ahead of
+//! need. A lane that its session left as no other could use it is reset.
 //!
 //! It happens once a second, but for resets. Which lane a session gets is `pool`'s.
 

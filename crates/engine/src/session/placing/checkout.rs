@@ -20,8 +20,8 @@ use crate::topology::{Server, ServerRef};
 /// other workers do.
 pub(crate) const LOOK_AGAIN_US: u64 = 100_000;
 
-/// How many of the others look as often; the more there are, the less often each, so that those
-/// who wait for one hostgroup take no time from those of another.
+/// How many of the others look as often. The more there are, the less often each looks, so that
+/// sessions that wait for one hostgroup take no time from sessions of another.
 const LOOKERS: usize = 8;
 
 impl Proxy {
@@ -31,8 +31,8 @@ impl Proxy {
         self.check_out_or_wait(id, job, avoid, false);
     }
 
-    /// Does so for a command that had a lane before: should it have to wait, then in front of those
-    /// who had none.
+    /// Does so for a command that had a lane before: should it have to wait, then in front of
+    /// commands that had none.
     pub(crate) fn check_out_again(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
         self.with(End::Client(id), |proxy| proxy.check_out_or_wait(id, job, avoid, true));
     }
@@ -93,7 +93,7 @@ impl Proxy {
         self.stats.checkouts_waited += 1;
         let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
-            // whoever was served before has waited since it asked
+            // a session that was served before has waited since it asked
             let asked_us = session.serving.asked.since_us().filter(|_| again);
             session.phase = Phase::Waiting(Waiting {
                 job,
@@ -131,7 +131,8 @@ impl Proxy {
         }
     }
 
-    /// Whether a session does not wait for servers to recover: a copy that nobody waits for.
+    /// Whether a session does not wait for servers to recover: it is a copy, for which no client
+    /// waits.
     fn gives_up_early(&self, id: SessionId, job: &Job) -> bool {
         self.sessions.get(id).is_some_and(Session::is_mirror)
             && !pool::is_any_usable(&self.snapshot.topology, job.hostgroup, self.now_us)
@@ -201,7 +202,7 @@ impl Proxy {
         }
     }
 
-    /// Why nothing begins in a hostgroup, where that is so: it is held, or more of its servers are
+    /// Why nothing begins in a hostgroup, where that is so. It is held, or more of its servers are
     /// online than may be, so that it is not known which of them has the data.
     pub(crate) fn why_closed(&self, hostgroup: HostgroupId) -> Option<String> {
         if self.snapshot.holds_back(hostgroup) {
@@ -216,7 +217,7 @@ impl Proxy {
         })
     }
 
-    /// What became of each server of a hostgroup, for whoever has to explain an error.
+    /// What became of each server of a hostgroup, to explain an error.
     pub(crate) fn explain_servers(&self, id: SessionId, hostgroup: HostgroupId) -> String {
         let all = || pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
@@ -494,7 +495,7 @@ pub(super) fn note_used(pool: &PoolShard, stats: &mut ServerStats, server: &Serv
     }
 }
 
-/// How long somebody pauses before the next look, of so many who wait for a hostgroup.
+/// How long a session pauses before the next look, of so many that wait for a hostgroup.
 fn look_again_us(waiting: usize) -> u64 {
     LOOK_AGAIN_US * (waiting / LOOKERS).max(1) as u64
 }

@@ -1,9 +1,9 @@
 //! Lanes that are given to other workers, whose clients wait while a server has as many connections
 //! as it may, or lets no more in.
 //!
-//! A lane is only ever given, never taken: by whoever checks it in, when somebody elsewhere waits
-//! for longer than anybody here, or on request of a worker whose client waits. How the socket gets
-//! there is the edge's business.
+//! A lane is only ever given, never taken. The worker that checks it in gives it when a client
+//! elsewhere has waited longer than any here, or on request of a worker whose client waits. How the
+//! socket gets there is the edge's business.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::proxy::Proxy;
 /// do not change workers for every query.
 const FAIR_US: u64 = 10_000;
 
-/// A lane on its way from one worker to another, with its permit: whoever loses it gives that back.
+/// A lane on its way from one worker to another, with its permit: a worker that loses it gives the
+/// permit back.
 pub struct Parcel {
     lane: Option<Box<Lane>>,
     /// How many altered schemas its worker had seen.
@@ -130,7 +131,7 @@ impl Proxy {
         self.work_off();
     }
 
-    /// Asks the other workers for a lane on behalf of whoever waits first.
+    /// Asks the other workers for a lane on behalf of the session that waits first.
     pub(crate) fn want(&mut self, hostgroup: HostgroupId) {
         let first = self.pool.first_waiter(hostgroup);
         let waits = first.is_some_and(|first| self.has_no_dial(first));
@@ -148,7 +149,7 @@ impl Proxy {
         Some(self.parcels.swap_remove(at).1)
     }
 
-    /// Tells the other workers since when somebody waits here for a hostgroup, or that nobody does.
+    /// Tells the other workers since when a session waits here for a hostgroup, or that none does.
     pub(crate) fn post_wait(&self, hostgroup: HostgroupId) {
         if self.workers > 1
             && let Some(server) = self.snapshot.topology.hostgroup(hostgroup).first()
@@ -158,7 +159,7 @@ impl Proxy {
         }
     }
 
-    /// Since when whoever waits first for a hostgroup does so.
+    /// Since when the session that waits first for a hostgroup does so.
     fn first_waits_since(&self, hostgroup: HostgroupId) -> Option<u64> {
         let first = self.pool.first_waiter(hostgroup)?;
         self.sessions.get(first)?.waiting().map(|waiting| waiting.since_us.max(1))
@@ -176,7 +177,7 @@ impl Proxy {
         (since_us.saturating_add(FAIR_US) < own_us).then_some(worker)
     }
 
-    /// Gives a lane that nobody uses to another worker.
+    /// Gives a lane that no session uses to another worker.
     pub(crate) fn give_lane(&mut self, lane_id: LaneId, worker: usize) {
         self.with(End::Lane(lane_id), |proxy| proxy.pack(lane_id, worker));
     }

@@ -1,8 +1,8 @@
-//! The place that a server sends its connections to: who goes there, what comes of it, and which
-//! clients are told where a server is.
+//! The place that a server sends its connections to: which connections go there, what comes of it,
+//! and which clients are told where a server is.
 //!
 //! What was offered and how that went is `redirects`; the urls are `wire::redirect`'s. A place that
-//! fails costs nobody anything: the same connection is dialed once more, to the server itself.
+//! fails costs no client an error: the same connection is dialed once more, to the server itself.
 
 use core::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Dials that fail: what that says of the server, and what whoever waits for it does then.
+//! Dials that fail: what that says of the server, and what the session that waits for it does then.
 
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};

@@ -1,7 +1,7 @@
 //! TLS to servers: what became of a lane's handshake.
 //!
-//! Who encrypts is not known here: whoever carries out `Order::SecureLane` does, and tells. What
-//! the server has to show then is its login's to say.
+//! Encryption is not done here: the worker carries out `Order::SecureLane`, and tells. What the
+//! server has to show then is its login's to say.
 
 use crate::backend::ServerTls;
 use crate::error;

@@ -2,8 +2,8 @@
 //! `transaction_persistent`, rules send its statements to several servers.
 //!
 //! In one of them at most data is changed. That one is the session's transaction: what changes data
-//! is part of it, or is refused, and so is whatever else is no plain read. The others have only
-//! read, and end with that one.
+//! is part of it, or is refused, and so is everything else that is no plain read. The others have
+//! only read, and end with that one.
 
 use sql::{Access, Effects};
 use wire::command;

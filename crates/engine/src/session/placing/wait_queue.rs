@@ -1,11 +1,11 @@
 //! The wait queue: which waiting session gets a lane that is free, or room on a shared one.
 //!
 //! A free lane goes to the first session that it fits. Sessions that have waited longer may need
-//! another kind of lane: now and then a lane makes room for the first of these, and the sooner, the
-//! longer that one has waited. No session is overtaken in any other way. Room on a shared lane goes
-//! to the first session that may share it. A session that has just come gets this room only if no
-//! waiting one can use it (`Lane::passed`). A session that needs a lane alone is not starved by
-//! those that share: for each, a shared lane takes no further commands until it is free. What a
+//! another kind of lane. Now and then a lane makes room for the first of these, and the sooner, the
+//! longer that session has waited. No session is overtaken in any other way. Room on a shared lane
+//! goes to the first session that may share it. A session that has just come gets this room only if
+//! no waiting one can use it (`Lane::passed`). A session that needs a lane alone is not starved by
+//! sessions that share: for each, a shared lane takes no further commands until it is free. What a
 //! lane must be like for a command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
@@ -36,7 +36,8 @@ impl Proxy {
         }
     }
 
-    /// A reply on a shared lane has ended: the lane comes to rest, or has room for who waits.
+    /// A reply on a shared lane has ended: the lane comes to rest, or has room for a session that
+    /// waits.
     pub(crate) fn after_shared(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         if lane.lease != Lease::Shared {
@@ -64,7 +65,7 @@ impl Proxy {
         self.free_lane(lane_id);
     }
 
-    /// Those who wait and may share get the room on a shared lane, first come first served.
+    /// Sessions that wait and may share get the room on a shared lane, first come first served.
     pub(crate) fn fill_shared(&mut self, lane_id: LaneId) {
         while let Some(lane) = self.lanes.get(lane_id)
             && lane.lease == Lease::Shared
@@ -113,8 +114,8 @@ impl Proxy {
         pool::room(lane, &need, &bounds, cost_us)
     }
 
-    /// Whether a shared lane is to take no further command until it is free, because somebody
-    /// waits whom it cannot serve before.
+    /// Whether a shared lane is to take no further command until it is free, because a session
+    /// waits that it cannot serve before.
     fn is_wanted_free(&self, lane_id: LaneId) -> bool {
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(false) };
         let server = &lane.server;
@@ -126,7 +127,7 @@ impl Proxy {
             true => queue.alone_len(),
             false => 0,
         };
-        // of those who may share, the first has to, should no shared lane be as it needs it
+        // of the sessions that may share, the first has to, should no shared lane be as it needs it
         let passed = queue.next_to_share(0).is_some_and(|(first, _)| first <= lane.shared.passed);
         let wanted = alone + usize::from(passed);
         let shared = self.pool.shared_of(server);
@@ -154,7 +155,7 @@ impl Proxy {
     }
 
     /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
-    /// it becomes idle. Stored code that nobody could read for long is read on it first.
+    /// it becomes idle. Stored code that no lane was free to read for long is read on it first.
     pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
@@ -213,7 +214,7 @@ impl Proxy {
         // counted references would be written for each lane that comes back, where all workers look
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.pool.put_idle(&lane.server, lane_id);
-        // it fits nobody who waits: the first may replace it
+        // it fits no session that waits: the first may replace it
         let first = self.pool.first_waiter(hostgroup);
         if !first.is_some_and(|first| self.is_barred(first, lane)) {
             self.wake_first(hostgroup);
@@ -316,7 +317,7 @@ impl Proxy {
             && gets_place()
     }
 
-    /// Whoever waits first without a dial under way looks again.
+    /// The session that waits first without a dial under way looks again.
     pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
         let first = self.pool.waiters(hostgroup).find(|waiter| self.may_look(*waiter));
         if let Some(waiter) = first {
@@ -334,8 +335,8 @@ impl Proxy {
         }
     }
 
-    /// Whoever is the first that waits now looks as often as the one before did: when a timer fires
-    /// that is set already, if there is one. So changes of who is first need no timers.
+    /// The session that waits first now looks as often as the one before did: when a timer fires
+    /// that is set already, if there is one. So another first session needs no timer.
     pub(crate) fn watch_first(&mut self, hostgroup: HostgroupId) {
         let Some(first) = self.pool.first_unwatched(hostgroup) else { return };
         if let Some(session) = self.sessions.get(first)
@@ -347,7 +348,7 @@ impl Proxy {
         }
     }
 
-    /// A session was woken: it may be on behalf of those who wait.
+    /// A session was woken: it may be on behalf of the sessions that wait.
     pub(crate) fn woken(&mut self, id: SessionId) {
         for hostgroup in self.pool.end_watch(id) {
             self.wake_first(hostgroup);
@@ -355,14 +356,14 @@ impl Proxy {
         }
     }
 
-    /// A session has ended that may have been to be woken on behalf of those who wait.
+    /// A session has ended that may have been to be woken on behalf of the sessions that wait.
     pub(crate) fn hand_over_watch(&mut self, id: SessionId) {
         for hostgroup in self.pool.end_watch(id) {
             self.watch_first(hostgroup);
         }
     }
 
-    /// Whether it may help somebody who waits to look at the pool.
+    /// Whether it may help a session that waits to look at the pool.
     fn may_look(&self, id: SessionId) -> bool {
         let waiting = self.sessions.get(id).and_then(Session::waiting);
         waiting.is_some_and(|it| {

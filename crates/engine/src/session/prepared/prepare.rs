@@ -1,5 +1,5 @@
 //! `COM_STMT_PREPARE`: a client's own, which is answered without a server where the answer is
-//! known, and those that an execution needs on the lane it got.
+//! known, and the prepares that an execution needs on the lane it got.
 
 use std::ops::Range;
 use std::sync::Arc;

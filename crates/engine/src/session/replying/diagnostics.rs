@@ -1,12 +1,12 @@
 //! Diagnostics of a session's last statement, warnings and errors, where they alone keep a lane and
-//! somebody waits for one: the server is asked for them, the session keeps the answers, and the
-//! lane is free. Statements that ask for nothing else are answered from what is kept, as the server
-//! did; for any other that is about diagnostics, the first condition is raised once more on
-//! whichever lane it gets.
+//! another session waits for one. The server is asked for them, the session keeps the answers, and
+//! the lane is free. Statements that ask for nothing else are answered from what is kept, as the
+//! server did. For any other statement about diagnostics, the first condition is raised once more
+//! on the lane that it gets.
 //!
-//! Nobody is asked as long as nobody waits, but for the last insert id: where only the lane's
-//! server knows it, and nothing else keeps the lane, it is asked at once; where that is sure before
-//! the command is sent, in the same send, right behind it.
+//! No server is asked as long as no session waits, but for the last insert id. Where only the
+//! lane's server knows that, and nothing else keeps the lane, it is asked at once. Where this is
+//! sure before the command is sent, the question goes in the same send, right behind it.
 
 use std::ops::Range;
 

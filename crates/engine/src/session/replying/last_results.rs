@@ -1,5 +1,5 @@
-//! What statements came to, kept for those that ask for it later. Who asks, and how that is
-//! answered, it does not know: `own_answers`, `recall` and `diagnostics` do.
+//! What statements came to, kept for statements that ask for it later. Which statements ask, and
+//! how that is answered, is known to `own_answers`, `recall` and `diagnostics`.
 
 use wire::Status;
 

@@ -1,8 +1,8 @@
-//! What statements leave behind on lanes that their sessions do not keep: warnings and errors. Of a
-//! read on a lane of several sessions, where nobody can ask for them, the session keeps the read;
-//! should its next statement ask, the read runs again on a lane of the session's own, right before
+//! What statements leave behind on lanes that their sessions do not keep: warnings and errors. On a
+//! lane of several sessions they cannot be asked for, so a session keeps its read from there.
+//! Should its next statement ask, the read runs again on a lane of the session's own, right before
 //! that statement. Where a statement ran on a lane of the session's own, that lane is kept until
-//! the next statement, or until somebody waits for it (`diagnostics`).
+//! the next statement, or until another session waits for it (`diagnostics`).
 
 use std::sync::Arc;
 

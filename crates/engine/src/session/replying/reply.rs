@@ -1,4 +1,6 @@
-//! What comes back from servers: parts of replies, their ends, and lost connections.
+//! What comes back from servers: parts of replies, and their ends. Bytes of a login go on to
+//! `placing::server_login`, relayed bytes to the client; lost connections are
+//! `leaving::lost_server`'s.
 //!
 //! Where a reply ends is the lane's knowledge; what its end means to the session is decided here.
 

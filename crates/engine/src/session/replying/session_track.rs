@@ -128,7 +128,7 @@ impl Proxy {
     }
 
     /// Passes on a part of a reply whose last packet tells status flags, with a payload that begins
-    /// at `last_at`: they are the session's, which may have its transaction on another lane.
+    /// at `last_at`. The flags are the session's, which may have its transaction on another lane.
     #[cold]
     fn relay_last(
         &mut self,

@@ -1,4 +1,4 @@
-//! What the end of a command means to its session and its lane: the state of both follows what the
+//! What the end of a command means to its session and its lane. The state of both follows what the
 //! command set, and the session keeps the lane or parts with it.
 //!
 //! For which reasons it is kept, and what becomes of it, is decided in `holds`.

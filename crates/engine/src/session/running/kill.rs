@@ -2,7 +2,7 @@
 //! or because they run longer than they may.
 //!
 //! The server is told over a connection of its own, an errand. Until it is known that a kill has
-//! hit what it was meant for, the connection it names is given to nobody else.
+//! hit what it was meant for, the connection it names is given to no other session.
 
 use wire::command;
 use wire::result::ReplyKind;

@@ -1,9 +1,9 @@
-//! Commands on lanes that other sessions use too: who is let on, what goes out together, and what
-//! becomes of those behind when the one in front does not come to an end.
+//! Commands on lanes that other sessions use too: which are let on, what goes out together, and
+//! what becomes of commands behind one that does not end.
 //!
-//! A session on a shared lane has one command there and holds nothing. Whatever goes wrong, its
-//! command is taken off and issued again by itself, for it only reads; what the server answers to
-//! a command that was taken off is thrown away. Whether a command shares is `lane::policy`.
+//! A session on a shared lane has one command there and holds nothing. If anything goes wrong, its
+//! command is taken off and issued again by itself, for it only reads. What the server answers to a
+//! command that was taken off is thrown away. Whether a command shares is `lane::policy`.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub(crate) enum Sharing {
 pub(crate) enum Who {
     /// All behind the one whose reply comes next.
     Behind,
-    /// All who have got nothing of their replies.
+    /// All sessions that have got nothing of their replies.
     Unanswered,
     /// All.
     All,
@@ -117,8 +117,8 @@ impl Proxy {
         }
     }
 
-    /// Makes a free lane a shared one for a command that shares; `false` for any other command,
-    /// and where the lane is not as its session wants it, or lacks what is executed.
+    /// Makes a free lane a shared one for a command that shares. `false` for any other command, and
+    /// where the lane is not as its session wants it, or lacks what is executed.
     pub(crate) fn opens_shared(&mut self, id: SessionId, lane_id: LaneId, job: &Job) -> bool {
         let shares = matches!(job.sharing, Sharing::Does(_));
         if !shares || self.missing_statement(id, lane_id, job).is_some() {
@@ -136,7 +136,7 @@ impl Proxy {
         shares
     }
 
-    /// Puts the kept command on a shared lane, to be sent with those of others.
+    /// Puts the kept command on a shared lane, to be sent with commands of others.
     pub(crate) fn run_shared(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
         let Sharing::Does(cost_us) = job.sharing else { return };
         let (started_us, depth_max) = (self.now_us, self.bounds(&job).depth);
@@ -177,7 +177,7 @@ impl Proxy {
         }
     }
 
-    /// Opens one more connection to a server whose shared lanes are full; nobody waits for it.
+    /// Opens one more connection to a server whose shared lanes are full; no session waits for it.
     fn add_lane(&mut self, id: SessionId, full: LaneId) {
         let Some(lane) = self.lanes.get(full).filter(|lane| !self.is_scarce(lane)) else { return };
         // one at a time, of all workers together
@@ -443,7 +443,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(true) };
         match lane.disown(id) {
             Some(Place::Head) => {
-                // a kill that comes late must hit nobody else
+                // a kill that comes late must hit no other session
                 self.scatter(lane_id, Who::All);
                 self.order_kill(lane_id);
                 self.drop_lane(lane_id);
@@ -455,7 +455,8 @@ impl Proxy {
         true
     }
 
-    /// A client does not take its reply: those behind go elsewhere, so that the lane can be paused.
+    /// A client does not take its reply: commands behind go elsewhere, so that the lane can be
+    /// paused.
     pub(crate) fn make_way_for(&mut self, id: SessionId) {
         let Some(running) = self.running(id).filter(|running| running.shared) else { return };
         let (lane_id, job) = (running.lane, running.job);
@@ -484,7 +485,7 @@ impl Proxy {
         })
     }
 
-    /// A shared lane broke: whoever got no byte yet is served elsewhere.
+    /// A shared lane broke: a session that got no byte yet is served elsewhere.
     pub(crate) fn lose_shared(&mut self, lane_id: LaneId, fault: LastFault, error_seq: Option<u8>) {
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let server = lane.server.clone();
@@ -529,7 +530,7 @@ impl Outcome {
 }
 
 impl Session {
-    /// Whether its command runs among those of others.
+    /// Whether its command runs among commands of others.
     pub fn shares(&self) -> bool {
         matches!(&self.phase, Phase::Running(running) if running.shared)
     }

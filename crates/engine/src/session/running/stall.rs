@@ -1,6 +1,6 @@
-//! What happens when an answer does not come: on a shared lane, those behind the head leave, and
-//! whoever is to blame runs alone for a while; a server that says nothing to anybody gets no
-//! further commands while another one answers.
+//! What happens when an answer does not come. On a shared lane, commands behind the head leave, and
+//! a digest that is to blame runs alone for a while. A server that says nothing on any connection
+//! gets no further commands while another one answers.
 //!
 //! What makes a server stand still is decided by `pool::health`.
 

@@ -1,4 +1,4 @@
-//! Who listens where in the simulated network, and which connections wait there.
+//! Which loop listens where in the simulated network, and which connections wait there.
 //! Deliberately knows nothing of bytes.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What the simulated network would report to whom, and when: readiness of ends and places.
+//! What the simulated network would report to which loop, and when: readiness of ends and places.
 //! Deliberately changes nothing.
 
 use super::wires::{Segment, WireEnd, WireStage, Wires};
