@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Every rule that is looked at, in order: whether it matches, or which column does not; flags,
     /// rewriting, the resulting hostgroup, its servers, and what else is done with the query. The
     /// query may be written as an admin statement: EXPLAIN ROUTE SQL [FOR USER 'u'] [SCHEMA 's']
-    /// [FROM 'addr'].
+    /// [FROM 'addr'] [SNI 'host'].
     Explain(ExplainOptions),
     /// Compare the rules of two configuration files by the queries of a log
     ///

@@ -133,14 +133,14 @@ pub(super) const CRATES: &[LayerRow] = &[
         ],
         &["testkit"],
     ),
-    row("crates/testkit", &["wire", "sql", "engine", "keeper", "worker", "io"], &["anyhow"], &[]),
+    row("crates/testkit", &["wire", "sql", "engine", "keeper", "worker", "io"], &[], &[]),
     row("xtask", &[], &["anyhow", "serde_json", "spdx", "toml"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow", "rcgen"], &[]),
     row("bench/icount", &["wire", "client", "sql", "engine", "io", "worker"], &[], &[]),
     row(
         "tests/live",
         &["wire", "client", "sql", "engine", "io", "compression", "worker", "lab", "testkit"],
-        &["anyhow", "base64", "mysql", "rcgen", "rustls", "serde_json", "toml"],
+        &["anyhow", "base64", "mysql", "rcgen", "rustls", "serde_json"],
         &["wire", "lab", "testkit"],
     ),
 ];

@@ -105,7 +105,7 @@ pub const COMMANDS: &[CommandRow] = &[
     ),
     row(
         "What changes",
-        "EXPLAIN ROUTE statement [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr']",
+        "EXPLAIN ROUTE statement [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr'] [SNI 'host']",
         "where a query goes, and why",
         "",
     ),

@@ -13,7 +13,8 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return Ok(None);
     }
     let Some(request) = Request::parse(statement.text) else {
-        let usage = "EXPLAIN ROUTE statement [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr']";
+        let usage =
+            "EXPLAIN ROUTE statement [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr'] [SNI 'host']";
         return Err(AdminFault::new(1064, *b"42000", usage));
     };
     CommandStep::act(move |admin, _| route(admin, &request))
