@@ -8,6 +8,7 @@
 //! asks anything itself.
 
 mod always_zero_table;
+mod cached;
 mod certificates;
 mod checks;
 mod client_hosts;
@@ -97,6 +98,7 @@ const TABLES: &[LiveTable] = &[
     checks::AURORA,
     checks::AURORA_STATUS,
     checks::AURORA_FAILOVERS,
+    cached::TABLE,
     commands::TABLE,
     digests::TABLE,
     errors::TABLE,

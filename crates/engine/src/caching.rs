@@ -36,6 +36,21 @@ pub(crate) enum Uncached {
 }
 
 impl Uncached {
+    /// What it is called where it is told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Statement => "statement",
+            Self::Varies => "varies",
+            Self::Code => "code",
+            Self::Session => "session",
+            Self::Freshness => "freshness",
+            Self::Execution => "execution",
+            Self::Tables => "tables",
+            Self::Unfollowed => "unfollowed",
+            Self::OwnWrites => "own_writes",
+        }
+    }
+
     /// Where it is counted.
     pub(crate) fn counter(self, stats: &mut Counters) -> &mut u64 {
         match self {

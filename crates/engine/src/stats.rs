@@ -2,6 +2,7 @@
 //!
 //! A reader asks each worker for its share and adds the shares up.
 
+mod cached;
 mod collected;
 mod commands;
 mod counters;
@@ -18,6 +19,7 @@ mod totals;
 
 use sql::CommandClass;
 
+pub use cached::{CacheRow, CacheStats};
 pub use collected::{Collected, DigestShare, Parts, RuleHits, Share, Walk};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
 pub use counters::{Counters, HoldCounts, Overall};
@@ -69,6 +71,8 @@ pub struct QueryStats {
     pub commands: CommandCounters,
     /// Errors of servers.
     pub errors: ErrorStats,
+    /// What the cache came to.
+    pub cached: CacheStats,
 }
 
 impl QueryStats {
@@ -76,7 +80,8 @@ impl QueryStats {
     pub fn new(vars: &Vars, secret: u64) -> Self {
         let digests = DigestStats::new(digest_bytes_max(vars), secret);
         let errors = ErrorStats::new(ERROR_ROWS_MAX, secret);
-        Self { digests, commands: CommandCounters::default(), errors }
+        let (commands, cached) = Default::default();
+        Self { digests, commands, errors, cached }
     }
 
     /// These are the limits from now on.

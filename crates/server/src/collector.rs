@@ -119,6 +119,7 @@ mod tests {
             statements: None,
             redirects: Vec::new(),
             commands: Some(commands),
+            cached: None,
             digests: None,
             servers: Vec::new(),
             errors: None,

@@ -421,6 +421,38 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_query_cache",
+        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), bytes of both, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`.",
+        columns: &[
+            column("digest", "VARCHAR", NOT_NULL, "", ""),
+            column("digest_text", "VARCHAR", NOT_NULL, "", ""),
+            column("hits", "INT", NOT_NULL, "", ""),
+            column("misses", "INT", NOT_NULL, "", ""),
+            column("fills", "INT", NOT_NULL, "", ""),
+            column("bytes_kept", "INT", NOT_NULL, "", ""),
+            column("bytes_told", "INT", NOT_NULL, "", ""),
+            column("age_ms", "INT", NOT_NULL, "", ""),
+            column("reasons", "VARCHAR", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
+        name: "stats_tidegate_query_cache_reset",
+        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), bytes of both, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`. Reading it begins anew.",
+        columns: &[
+            column("digest", "VARCHAR", NOT_NULL, "", ""),
+            column("digest_text", "VARCHAR", NOT_NULL, "", ""),
+            column("hits", "INT", NOT_NULL, "", ""),
+            column("misses", "INT", NOT_NULL, "", ""),
+            column("fills", "INT", NOT_NULL, "", ""),
+            column("bytes_kept", "INT", NOT_NULL, "", ""),
+            column("bytes_told", "INT", NOT_NULL, "", ""),
+            column("age_ms", "INT", NOT_NULL, "", ""),
+            column("reasons", "VARCHAR", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_redirects",
         doc: "Where servers send their connections, with mysql-follow_redirects: since is in seconds since 1970, ttl_ms is how long new connections go there yet (0: they do not), user the name that they log in with, if it is another one. followed connections were let in there; failed ones went to the server itself.",
         columns: &[

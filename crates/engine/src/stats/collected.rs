@@ -4,8 +4,8 @@ use cache::Figures;
 use std::collections::BTreeMap;
 
 use super::{
-    CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage, RedirectRow,
-    ServerShare, Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
+    CacheStats, CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage,
+    RedirectRow, ServerShare, Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
 };
 
 /// What is asked for.
@@ -17,6 +17,8 @@ pub struct Parts {
     pub next_page: bool,
     /// By class of statement.
     pub commands: bool,
+    /// Of the query cache, by digest.
+    pub cached: bool,
     /// By server.
     pub servers: bool,
     /// Errors of servers.
@@ -39,6 +41,7 @@ impl Parts {
         digests: false,
         next_page: false,
         commands: false,
+        cached: false,
         statements: false,
         redirects: false,
         servers: false,
@@ -94,6 +97,8 @@ pub struct Share {
     pub statements: Option<StmtRows>,
     /// By class of statement, if asked for.
     pub commands: Option<CommandCounters>,
+    /// Of the query cache, if asked for.
+    pub cached: Option<CacheStats>,
     /// By digest, if asked for.
     pub digests: Option<DigestShare>,
     /// By server, if asked for.
@@ -184,6 +189,8 @@ pub struct Collected {
     pub rule_hits: BTreeMap<i64, RuleHits>,
     /// By class of statement.
     pub commands: CommandCounters,
+    /// Of the query cache, by digest.
+    pub cached: CacheStats,
     /// Prepared statements now.
     pub stmt_counts: StmtCounts,
     /// By prepared text.
@@ -226,6 +233,7 @@ impl Default for Collected {
             processor_ns: 0,
             rule_hits: BTreeMap::new(),
             commands: CommandCounters::default(),
+            cached: CacheStats::default(),
             stmt_counts: StmtCounts::default(),
             statements: StmtRows::default(),
             // the shares are bounded already
@@ -297,6 +305,9 @@ impl Collected {
     fn merge_counts(&mut self, share: &Share) {
         if let Some(commands) = &share.commands {
             self.commands.merge(commands);
+        }
+        if let Some(cached) = &share.cached {
+            self.cached.merge(cached);
         }
         if let Some(errors) = &share.errors {
             self.errors.merge(errors);

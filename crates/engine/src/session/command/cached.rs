@@ -16,6 +16,7 @@ use crate::route::Route;
 use crate::session::Session;
 use crate::session::replying::filling::Filling;
 use crate::session::replying::query_end::QueryRows;
+use crate::stats::CacheRow;
 use crate::stmt::values_in;
 
 /// What a look into the cache came to.
@@ -142,7 +143,7 @@ impl Proxy {
         let followed = match followed {
             Ok(followed) => followed,
             Err(why) => {
-                *why.counter(&mut self.stats) += 1;
+                self.note_uncached(id, why);
                 return UNASKED;
             }
         };
@@ -168,6 +169,7 @@ impl Proxy {
                 FromCache::Told
             }
             None => {
+                self.note_cached(id, |row| row.misses += 1);
                 let fills = self.fills(id, &key, (question, followed), (route, allowed.lives_us));
                 FromCache::NotTold { fills }
             }
@@ -191,7 +193,7 @@ impl Proxy {
         }
         let basis = match followed.map(|followed| self.basis(id, question, &followed)) {
             Some(Err(why)) => {
-                *why.counter(&mut self.stats) += 1;
+                self.note_uncached(id, why);
                 return false;
             }
             noted => noted.and_then(Result::ok),
@@ -202,13 +204,31 @@ impl Proxy {
         true
     }
 
+    /// Counts a statement that has nothing to do with the cache, though a rule says otherwise.
+    fn note_uncached(&mut self, id: SessionId, why: Uncached) {
+        *why.counter(&mut self.stats) += 1;
+        self.note_cached(id, |row| row.note_reason(why.name()));
+    }
+
+    /// Counts something of the cache under the digest of the statement at hand.
+    pub(crate) fn note_cached(&mut self, id: SessionId, note: impl FnOnce(&mut CacheRow)) {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let (digest, text) = session.serving.asked.digest_and_text();
+        note(self.query_stats.cached.row(digest, text));
+    }
+
     /// Tells a client what is in the cache, as the server told it.
     fn tell_cached(&mut self, id: SessionId, answer: &CachedReply) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         (session.last.row_count, session.last.found_rows) = (-1, answer.about.rows);
         session.last.told = Status(answer.about.status);
         self.stats.cache_hits += 1;
-        self.stats.cache_bytes_told += answer.reply.len() as u64;
+        let bytes = answer.reply.len() as u64;
+        self.stats.cache_bytes_told += bytes;
+        self.note_cached(id, |row| {
+            row.hits += 1;
+            row.bytes_told += bytes;
+        });
         self.count(id, true);
         let rows = QueryRows { sent: answer.about.rows, ..QueryRows::default() };
         self.tell_end(id, None, rows);

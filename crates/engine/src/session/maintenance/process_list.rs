@@ -41,7 +41,7 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         true => proxy.statements(parts.statements),
         false => Default::default(),
     };
-    let QueryStats { digests, commands, errors } = &mut proxy.query_stats;
+    let QueryStats { digests, commands, errors, cached } = &mut proxy.query_stats;
     Share {
         now_us: proxy.now_us,
         counters: proxy.stats,
@@ -58,6 +58,10 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         commands: parts.commands.then(|| match parts.reset {
             true => std::mem::take(commands),
             false => commands.clone(),
+        }),
+        cached: parts.cached.then(|| match parts.reset {
+            true => std::mem::take(cached),
+            false => cached.clone(),
         }),
         digests: parts.digests.then(|| DigestShare::of(digests, parts)),
         servers,

@@ -43,6 +43,17 @@ enum Unkept {
 }
 
 impl Unkept {
+    /// What it is called where it is told.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Large => "large",
+            Self::Empty => "empty",
+            Self::Warnings => "warnings",
+            Self::Other => "other",
+        }
+    }
+
     /// Where it is counted.
     fn counter(self, stats: &mut Counters) -> &mut u64 {
         match self {
@@ -155,8 +166,7 @@ impl Proxy {
             _ => Some(Unkept::Other),
         };
         if let Some(why) = why {
-            *why.counter(&mut self.stats) += 1;
-            return;
+            return self.note_unkept(id, why);
         }
         let (Filling { key, flushes, reply, lives_us, basis, .. }, Outcome::Done(end)) =
             (*filling, outcome)
@@ -171,9 +181,21 @@ impl Proxy {
             true => {
                 self.stats.cache_fills += 1;
                 self.stats.cache_bytes_kept += bytes;
+                let now_us = self.now_us;
+                self.note_cached(id, |row| {
+                    row.fills += 1;
+                    row.bytes_kept += bytes;
+                    row.filled_us = now_us;
+                });
             }
-            false if flushes != flushes_now => self.stats.unkept_other += 1,
-            false => self.stats.unkept_large += 1,
+            false if flushes != flushes_now => self.note_unkept(id, Unkept::Other),
+            false => self.note_unkept(id, Unkept::Large),
         }
+    }
+
+    /// Counts an answer that is not kept.
+    fn note_unkept(&mut self, id: SessionId, why: Unkept) {
+        *why.counter(&mut self.stats) += 1;
+        self.note_cached(id, |row| row.note_reason(why.name()));
     }
 }

@@ -27,6 +27,11 @@ pub(crate) struct QueryStart {
 }
 
 impl QueryStart {
+    /// Its digest and the text of that, where they were computed.
+    pub(crate) fn digest_and_text(&self) -> (u64, &[u8]) {
+        (self.digest.unwrap_or_default(), &self.digest_text)
+    }
+
     /// Its digest, while it runs and has not ended.
     pub(crate) fn digest(&self) -> Option<u64> {
         self.digest.filter(|_| self.open && self.prepared_in.is_none())
