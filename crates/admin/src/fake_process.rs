@@ -72,6 +72,10 @@ impl Runtime for FakeProcess {
         false
     }
 
+    fn flush_cached(&self, _: &engine::caching::CachedOf) -> u64 {
+        unreachable!("nothing is cached")
+    }
+
     fn flush_connections(&self, _: Option<&str>) -> u64 {
         0
     }

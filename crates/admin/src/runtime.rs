@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use engine::caching::CachedOf;
 use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
 use engine::proxy::Offer;
@@ -84,6 +85,9 @@ pub trait Runtime: Send + Sync {
     /// many they are.
     fn flush_connections(&self, user: Option<&str>) -> u64;
 
+    /// Forgets some answers of the query cache; says how many they were.
+    fn flush_cached(&self, some: &CachedOf) -> u64;
+
     /// Writes a line of an administrator to the log.
     fn log(&self, text: &str);
 
@@ -151,7 +155,7 @@ pub enum Control {
     ShutdownGraceful,
     /// Open log files anew.
     FlushLogs,
-    /// Forget cached results.
+    /// Forget cached results, all of them.
     FlushQueryCache,
     /// Forget errors by client address.
     FlushClientHosts,

@@ -354,6 +354,9 @@ fn the_process_is_told_what_is_asked_of_it() {
         "TIDEGATE RESUME",
         "proxysql flush query cache",
         "PROXYSQL FLUSH MYSQL QUERY CACHE",
+        "PROXYSQL FLUSH QUERY CACHE TABLE Items",
+        "PROXYSQL FLUSH MYSQL QUERY CACHE digest '0x00000000000000fF'",
+        "proxysql flush query cache user 'App'",
         "TIDEGATE FLUSH CONNECTIONS",
         "tidegate flush connections 'App'",
         "LOGENTRY the moon is up",
@@ -369,6 +372,9 @@ fn the_process_is_told_what_is_asked_of_it() {
             "Resume",
             "FlushQueryCache",
             "FlushQueryCache",
+            "FlushCached Table(\"Items\")",
+            "FlushCached Digest(255)",
+            "FlushCached User(\"App\")",
             "FlushConnections None",
             "FlushConnections Some(\"App\")",
             "log the moon is up",
@@ -376,6 +382,12 @@ fn the_process_is_told_what_is_asked_of_it() {
             "7 Query",
         ]
     );
+}
+
+#[test]
+fn what_the_process_cannot_do_is_refused_by_name() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
     let (code, _, message) = error(admin.query_drop("KILL 8"));
     assert_eq!((code, message.as_str()), (1094, "Unknown thread id: 8"));
     let (_, _, message) = error(admin.query_drop("PROXYSQL STOP"));
@@ -384,6 +396,9 @@ fn the_process_is_told_what_is_asked_of_it() {
     assert_eq!(code, 1064);
     for (known, why) in [
         ("PROXYSQL COREDUMP /tmp/x", "gcore"),
+        ("PROXYSQL FLUSH QUERY CACHE DIGEST 'x'", "'x' is no digest: 0x and 16 digits"),
+        ("PROXYSQL FLUSH QUERY CACHE TABLE shop.items", "without its schema"),
+        ("PROXYSQL FLUSH QUERY CACHE SCHEMA shop", "{DIGEST | USER | TABLE}"),
         ("PROXYSQL CLUSTER_NODE_UUID x y", "clusters are not supported"),
         ("PROXYSQL FLUSH CONFIGDB", "no database on disk"),
         ("PULL VERSION MYSQL SERVERS 1 2", "runtime_checksums_values has the version"),

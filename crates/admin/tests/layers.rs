@@ -557,19 +557,21 @@ fn a_route_is_explained_by_the_configuration_in_force() {
             "INSERT INTO mysql_users (username, password) VALUES ('app', 'p')",
             "INSERT INTO mysql_query_rules (active, match_digest, destination_hostgroup, apply) \
              VALUES (1, '^UPDATE', 1, 1), (1, '^SELECT', 2, 1)",
+            "UPDATE mysql_query_rules SET cache_ttl = 50 WHERE match_digest = '^SELECT'",
             "LOAD MYSQL SERVERS TO RUNTIME",
             "LOAD MYSQL USERS TO RUNTIME",
             "LOAD MYSQL QUERY RULES TO RUNTIME",
             "DELETE FROM mysql_query_rules",
         ],
     );
-    let told = lines(&mut admin, "EXPLAIN ROUTE SELECT 'x;y' FROM t FOR USER 'app'");
+    let told = lines(&mut admin, "EXPLAIN ROUTE SELECT 'x;y' FROM t FOR USER 'app' SCHEMA 's'");
     let told: Vec<&str> = told.lines().skip(1).collect();
     assert_eq!(
         told,
         [
             "no match|1|match_digest is `SELECT ? FROM t`, not `^UPDATE`",
-            "match|2|destination_hostgroup=2, apply=1",
+            "match|2|destination_hostgroup=2, cache_ttl=50, apply=1",
+            "cached||for 50 ms, outside transactions",
             "hostgroup|2|2: a rule names it",
             "server||a:3306 gets 100.0 %",
         ]

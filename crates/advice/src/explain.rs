@@ -8,6 +8,7 @@ mod request;
 
 use sql::Hints;
 
+use engine::caching::{self, Uncached};
 use engine::holds;
 use engine::ids::HostgroupId;
 use engine::route::{Conduct, Query, QueryProcessor, Route, Why};
@@ -45,6 +46,9 @@ pub struct Explanation {
     pub reason: Reason,
     /// The user's transactions stay where they began, whatever the rules say.
     pub transaction_persistent: bool,
+    /// Why it is never answered from the cache, though its rules say so; `None` also where they do
+    /// not.
+    pub never_cached: Option<Uncached>,
     /// The servers of the hostgroup.
     pub servers: Vec<Candidate>,
 }
@@ -140,16 +144,7 @@ pub fn explain(
     let mut steps = trace.steps;
     let digest = processor.digest().filter(|_| !account.fast_forward);
     let digest_text = digest.map(|digest| lossy(digest.text)).unwrap_or_default();
-    for missed in steps.iter_mut().filter_map(|step| step.missed.as_mut()) {
-        match missed.column {
-            "digest" => {
-                let hash = digest.map_or(0, |digest| digest.hash);
-                missed.found = format!("0x{hash:016X}");
-            }
-            "match_digest" => missed.found.clone_from(&digest_text),
-            _ => {}
-        }
-    }
+    fill_in_digest(&mut steps, digest.map_or(0, |digest| digest.hash), &digest_text);
     let comment = digest.and_then(|digest| digest.first_comment);
     let named = steps.iter().rev().find(|step| {
         step.missed.is_none() && step.actions.iter().any(|(column, _)| *column == DESTINATION)
@@ -173,6 +168,9 @@ pub fn explain(
         None => (route.destination, reason),
     };
     let hostgroup = destination.unwrap_or(account.default_hostgroup);
+    route.invalidation = route.invalidation.or_else(|| snapshot.hostgroups.invalidation(hostgroup));
+    let sent = if route.rewritten { processor.rewritten() } else { request.sql.as_bytes() };
+    let never_cached = never_cached(sent, &request, &route);
     Ok(Explanation {
         digest: digest.map(|digest| (digest.hash, digest_text)),
         command: sql::command_class(&sql::facts(request.sql.as_bytes())).name(),
@@ -183,10 +181,42 @@ pub fn explain(
         route,
         hostgroup,
         reason,
+        never_cached,
         transaction_persistent: account.transaction_persistent,
         servers: candidates(snapshot, &account, hostgroup, now_us),
         request,
     })
+}
+
+/// Says in the steps what the digest is that did not match.
+fn fill_in_digest(steps: &mut [ExplainedRule], hash: u64, text: &str) {
+    for missed in steps.iter_mut().filter_map(|step| step.missed.as_mut()) {
+        match missed.column {
+            "digest" => missed.found = format!("0x{hash:016X}"),
+            "match_digest" => text.clone_into(&mut missed.found),
+            _ => {}
+        }
+    }
+}
+
+fn never_cached(sent: &[u8], request: &Request, route: &Route) -> Option<Uncached> {
+    route.cache_ttl_ms?;
+    let schema = request.schemaname.as_deref().map(str::as_bytes);
+    caching::never_cached(sent, schema, route)
+}
+
+impl Explanation {
+    /// What the cache has to do with it, in a sentence; `None` where rules say nothing of that.
+    pub fn cached(&self) -> Option<String> {
+        let ttl_ms = self.route.cache_ttl_ms?;
+        Some(match (self.never_cached, self.route.invalidation) {
+            (Some(why), _) => format!("never, in spite of cache_ttl={ttl_ms}: {}", why.reason()),
+            (None, None) => format!("for {ttl_ms} ms, outside transactions"),
+            (None, Some(_)) => {
+                format!("for {ttl_ms} ms or until its tables change, outside transactions")
+            }
+        })
+    }
 }
 
 /// The annotations in a comment that are followed, where a rule names a hostgroup or none does.

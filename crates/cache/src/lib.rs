@@ -43,6 +43,8 @@ pub struct About {
     pub lives_us: u64,
     /// What it rests on, where changes of that are seen.
     pub basis: Option<Basis>,
+    /// A number that its statement is known by elsewhere.
+    pub digest: u64,
 }
 
 impl CachedReply {
@@ -203,6 +205,14 @@ impl QueryCache {
         forgotten
     }
 
+    /// Forgets the answers that `is_meant` says so of, by their keys; how many they were. What was
+    /// asked for before is not kept behind it, whatever it is.
+    pub fn flush_some(&self, is_meant: impl Fn(&[u8], &About) -> bool) -> u64 {
+        self.flushes.fetch_add(1, Ordering::SeqCst);
+        let meant = self.store.iter().filter(|(key, answer)| is_meant(key, &answer.about));
+        meant.map(|(key, answer)| u64::from(self.forget(&key, &answer))).sum()
+    }
+
     /// What it holds.
     pub fn figures(&self) -> Figures {
         let entries = u64::try_from(self.store.len()).unwrap_or(u64::MAX);
@@ -220,7 +230,7 @@ const ITEMS_GUESSED: usize = 1 << 16;
 
 /// What an answer takes beside its own bytes and those of its key: its places in the store, which
 /// grows by doubling, its fields, and what the allocator adds to three allocations.
-const OVERHEAD: u64 = 320;
+const OVERHEAD: u64 = 328;
 
 /// Answers weigh what they take of memory.
 #[derive(Clone)]

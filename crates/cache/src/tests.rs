@@ -5,7 +5,7 @@ use super::*;
 const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0, unchanged: false };
 
 fn about() -> About {
-    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500, basis: None }
+    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500, basis: None, digest: 0 }
 }
 
 fn answer(bytes: usize) -> CachedReply {
@@ -82,6 +82,20 @@ fn a_flush_takes_all_and_says_how_many_they_were() {
     }
     assert_eq!([cache.flush(), cache.flush()], [100, 0]);
     assert_eq!(cache.figures(), Figures { purged: 100, ..Figures::default() });
+}
+
+#[test]
+fn a_flush_of_some_takes_those_alone_and_what_was_asked_for_before() {
+    let cache = cache(1 << 20);
+    for digest in 0..100_u64 {
+        let answer = CachedReply::new([7; 8].into(), About { digest, ..about() });
+        assert!(cache.keep((digest.to_le_bytes().to_vec(), 0), answer));
+    }
+    let flush = || cache.flush_some(|key, about| key[0] < 10 || about.digest == 50);
+    assert_eq!([flush(), flush()], [11, 0]);
+    assert_eq!(cache.figures(), Figures { entries: 89, purged: 11, ..cache.figures() });
+    assert!(!cache.keep((b"a".to_vec(), 0), answer(1)));
+    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));
 }
 
 #[test]

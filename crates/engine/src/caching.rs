@@ -3,18 +3,20 @@
 //! Everything that may change the bytes of a reply is in its key, or keeps the statement from the
 //! cache. So every server of a hostgroup tells two sessions with one key the same.
 
-use cache::Follows;
+use cache::{About, Follows};
+use sql::{Access, Facts, Modes, Verb};
 use wire::Caps;
 
 use crate::catalog::{How, Naming, table_key};
 use crate::ids::HostgroupId;
-use crate::link::{LinkState, write_part};
+use crate::link::{LinkState, read_part, write_part};
+use crate::route::Route;
 use crate::stats::Counters;
 use crate::stmt::Text;
 
 /// Why a statement is neither answered from the cache nor kept there, though a rule says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Uncached {
+pub enum Uncached {
     /// It is no plain `SELECT`, or uses variables, locks or the like.
     Statement,
     /// It gives other values without any change of data.
@@ -37,7 +39,7 @@ pub(crate) enum Uncached {
 
 impl Uncached {
     /// What it is called where it is told.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Statement => "statement",
             Self::Varies => "varies",
@@ -48,6 +50,21 @@ impl Uncached {
             Self::Tables => "tables",
             Self::Unfollowed => "unfollowed",
             Self::OwnWrites => "own_writes",
+        }
+    }
+
+    /// The same in a sentence.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Statement => "it is no plain SELECT, or uses variables, locks or the like",
+            Self::Varies => "it calls what gives other values without a change of data",
+            Self::Code => "it reaches stored code, or tables that have not been read yet",
+            Self::Session => "its session has a transaction, or keeps a connection",
+            Self::Freshness => "it says how far behind its server may be",
+            Self::Execution => "its execution has a cursor, or parameters in several parts",
+            Self::Tables => "which tables it reads is not known",
+            Self::Unfollowed => "the servers' binary logs are not followed at the moment",
+            Self::OwnWrites => "its session has written what the logs may not have told of yet",
         }
     }
 
@@ -164,30 +181,102 @@ impl OwnWrites {
     }
 }
 
-/// Appends the key of a question.
+/// Appends the key of a question. Text and account stand in front, for [`CachedOf`].
 pub(crate) fn write_key(out: &mut Vec<u8>, asker: &Asker<'_>, question: &Question<'_>) {
+    let (kind, text) = match question {
+        Question::Text(text) => (TEXT, *text),
+        Question::Execution { text, .. } => (EXECUTION, &*text.text),
+    };
+    write_part(out, text);
+    write_part(out, asker.account.as_bytes());
+    out.push(kind);
     out.extend_from_slice(&asker.hostgroup.0.to_le_bytes());
     out.extend_from_slice(&asker.class.0.to_le_bytes());
-    write_part(out, asker.account.as_bytes());
     write_part(out, asker.client.unwrap_or_default().as_bytes());
     asker.want.write_key(out);
-    match question {
-        Question::Text(text) => {
-            out.push(TEXT);
-            out.extend_from_slice(text);
-        }
-        Question::Execution { text, types, values } => {
-            out.push(EXECUTION);
-            text.state.write_key(out);
-            write_part(out, &text.text);
-            write_part(out, types);
-            out.extend_from_slice(values);
-        }
+    if let Question::Execution { text, types, values } = question {
+        text.state.write_key(out);
+        write_part(out, types);
+        out.extend_from_slice(values);
     }
 }
 
 const TEXT: u8 = 0;
 const EXECUTION: u8 = 1;
+
+/// Whether a statement by itself is one that answers are kept of.
+pub(crate) fn is_plain_read(facts: &Facts) -> bool {
+    facts.verb == Verb::Select && facts.access == Access::Reads && facts.effects.is_empty()
+}
+
+/// Whether a statement says how far behind its server may be.
+pub(crate) fn says_how_fresh(route: &Route) -> bool {
+    route.max_lag_ms.is_some()
+        || route.min_epoch_ms.is_some()
+        || route.min_gtid.is_some()
+        || route.gtid_from_hostgroup.is_some()
+}
+
+/// Whether a text may give something else though no data has changed, with this schema.
+pub(crate) fn varies(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
+    sql::varies(text, modes) || reads_of_server(text, modes, schema)
+}
+
+/// Whether a text may read what a server tells of itself, because its session has chosen that.
+pub(crate) fn reads_of_server(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
+    schema.is_some_and(sql::is_of_the_server) && sql::names_bare_tables(text, modes)
+}
+
+/// Why a text is never answered from the cache, whoever sends it from this schema; `None` where it
+/// is for the session and for what is stored in its servers to say.
+pub fn never_cached(text: &[u8], schema: Option<&[u8]>, route: &Route) -> Option<Uncached> {
+    let modes = Modes::default();
+    if !is_plain_read(&sql::facts(text)) {
+        Some(Uncached::Statement)
+    } else if says_how_fresh(route) {
+        Some(Uncached::Freshness)
+    } else if varies(text, modes, schema) {
+        Some(Uncached::Varies)
+    } else {
+        None
+    }
+}
+
+/// Some answers of the cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CachedOf {
+    /// Those of statements with this digest.
+    Digest(u64),
+    /// Those of an account, by its name at servers.
+    User(String),
+    /// Those whose text has this name as a word, in any case, in whatever schema.
+    Table(String),
+}
+
+impl CachedOf {
+    /// Whether an answer is among them, by its key and what else is known of it.
+    pub fn has(&self, key: &[u8], about: &About) -> bool {
+        let Some((text, rest)) = read_part(key) else { return false };
+        match self {
+            Self::Digest(digest) => about.digest == *digest,
+            Self::User(user) => read_part(rest).is_some_and(|(name, _)| name == user.as_bytes()),
+            Self::Table(table) => has_word(text, table.as_bytes()),
+        }
+    }
+}
+
+/// Whether a text has a word, in any case.
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let is_of_word =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte) || *byte > 127;
+    let ends = |at: Option<&u8>| !at.is_some_and(is_of_word);
+    let mut places = text.windows(word.len().max(1)).enumerate();
+    places.any(|(at, found)| {
+        found.eq_ignore_ascii_case(word)
+            && ends(at.checked_sub(1).and_then(|before| text.get(before)))
+            && ends(text.get(at + word.len()))
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -242,6 +331,30 @@ mod tests {
         assert_eq!(tables(&format!("SELECT 1 FROM {}", many.join(", ")), Some("shop")), None);
         assert!(tables("SELECT 1 FROM größe", Some("shop")).is_some());
         assert_eq!(tables_for(8, "SELECT 1 FROM größe", Some("shop")), None, "in latin1");
+    }
+
+    #[test]
+    fn some_answers_are_told_from_others_by_their_keys() {
+        let want = LinkState::new(None, Charset::Collation(45));
+        let asker = Asker {
+            hostgroup: HostgroupId(1),
+            account: "app",
+            client: None,
+            class: Caps(0),
+            want: &want,
+        };
+        let mut key = Vec::new();
+        write_key(&mut key, &asker, &Question::Text(b"SELECT a FROM shop.`Items` WHERE b='x y'"));
+        let about = About { rows: 1, status: 2, since_us: 0, lives_us: 1, basis: None, digest: 7 };
+        let has = |some: CachedOf| some.has(&key, &about);
+        assert!(has(CachedOf::Digest(7)) && !has(CachedOf::Digest(8)));
+        assert!(has(CachedOf::User("app".into())) && !has(CachedOf::User("ap".into())));
+        for (table, expected) in
+            [("items", true), ("item", false), ("shop", true), ("y", true), ("ems", false)]
+        {
+            assert_eq!(has(CachedOf::Table(table.into())), expected, "{table}");
+        }
+        assert!(!CachedOf::Table("items".into()).has(b"short", &about));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 )]
 
 pub mod backend;
-mod caching;
+pub mod caching;
 pub mod catalog;
 pub mod clusters;
 pub mod config_fault;

@@ -329,6 +329,12 @@ pub(crate) fn write_part(out: &mut Vec<u8>, part: &[u8]) {
     out.extend_from_slice(part);
 }
 
+/// What [`write_part`] wrote, and what follows.
+pub(crate) fn read_part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+}
+
 /// Three `SET`s, around which a connection is as it was, whoever knows how that is.
 pub(crate) struct Aside {
     /// Keeps what it has.

@@ -88,6 +88,7 @@ fn shown(explanation: &Explanation) -> String {
             lines.push("           within a transaction, the one it began on".to_owned());
         }
     }
+    lines.extend(explanation.cached().map(|cached| format!("cached     {cached}")));
     lines.extend(actions(explanation).iter().map(|line| format!("action     {line}")));
     lines.join("\n") + "\n"
 }
@@ -225,6 +226,7 @@ fn as_json(explanation: &Explanation) -> Value {
             "user_connections": one.of_user.map(|(open, _)| open),
             "user_max_connections": one.of_user.map(|(_, most)| most),
         })).collect::<Vec<_>>(),
+        "cached": explanation.cached(),
         "timeout_ms": route.timeout_ms,
         "retries": route.retries,
         "delay_ms": route.delay_ms,

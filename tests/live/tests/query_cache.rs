@@ -328,3 +328,58 @@ fn what_is_too_large_or_empty_is_not_kept_and_a_limit_of_nothing_keeps_nothing()
     set(&cluster, "sized", 2);
     assert_eq!(number(&mut conn, "SELECT v FROM test.sized WHERE id = 1"), 2);
 }
+
+#[test]
+fn what_is_forgotten_is_what_was_named_and_each_digest_has_its_figures() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    table(&cluster, "named");
+    table(&cluster, "other");
+    let proxy = proxy(&cluster, "FROM test.", 3_600_000, "");
+    let mut conn = session(&proxy);
+    let of_named = ["SELECT v FROM test.named", "SELECT COUNT(*) FROM test.named AS Named"];
+    let of_other = "SELECT v + 0 FROM test.other";
+    knows(&proxy, &mut conn, of_named[0]);
+    knows(&proxy, &mut conn, of_other);
+    let ask = |conn: &mut Conn| {
+        let hits = proxy.counter("cache_hits").expect("a counter");
+        for text in [of_named[0], of_named[1], of_other] {
+            number(conn, text);
+        }
+        proxy.counter("cache_hits").expect("a counter") - hits
+    };
+    ask(&mut conn);
+    assert_eq!(ask(&mut conn), 3);
+    number(&mut conn, "SELECT RAND() * 0 FROM test.other");
+
+    let mut admin = admin(&proxy);
+    let row = |admin: &mut Conn, text: &str| -> (u64, u64, u64, String) {
+        let text = format!(
+            "SELECT hits, misses, fills, reasons FROM stats_tidegate_query_cache \
+             WHERE digest_text LIKE '{text}'"
+        );
+        admin.query_first(text).expect("answered").expect("a row")
+    };
+    let (hits, misses, fills, reasons) = row(&mut admin, "SELECT v%test.other");
+    assert!(hits > 1 && fills == 1 && misses >= 1, "{hits} {misses} {fills} {reasons}");
+    let (hits, _, fills, reasons) = row(&mut admin, "SELECT RAND%");
+    assert_eq!((hits, fills, reasons.as_str()), (0, 0, "varies: 1"));
+
+    let digest: String = admin
+        .query_first(
+            "SELECT digest FROM stats_mysql_query_digest \
+             WHERE digest_text LIKE 'SELECT v%test.other' AND hostgroup = -1",
+        )
+        .expect("answered")
+        .expect("a row");
+    let named = [
+        ("TABLE named".to_owned(), 2, 1),
+        (format!("DIGEST '{digest}'"), 1, 2),
+        ("USER 'nobody'".to_owned(), 0, 3),
+        ("USER 'app'".to_owned(), 3, 0),
+    ];
+    for (some, forgotten, left) in named {
+        admin.query_drop(format!("PROXYSQL FLUSH QUERY CACHE {some}")).expect("flushed");
+        assert_eq!(admin.affected_rows(), forgotten, "{some}");
+        assert_eq!(ask(&mut conn), left, "{some}");
+    }
+}

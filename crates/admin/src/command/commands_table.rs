@@ -163,9 +163,11 @@ pub const COMMANDS: &[CommandRow] = &[
     ),
     row(
         "The process",
-        "PROXYSQL FLUSH [MYSQL] QUERY CACHE",
-        "forgets all answers of the query cache; the rows affected are their number",
-        "PROXYSQL FLUSH QUERY CACHE",
+        "PROXYSQL FLUSH [MYSQL] QUERY CACHE [{DIGEST | USER | TABLE} 'of']",
+        "forgets answers of the query cache: all, or those of a digest, of an account by its name \
+         at servers, or whose text has the name of a table, in whatever schema; the rows affected \
+         are their number",
+        "PROXYSQL FLUSH QUERY CACHE TABLE 'products'",
     ),
     row(
         "The process",

@@ -68,6 +68,9 @@ fn rows(explanation: &Explanation) -> Vec<Vec<String>> {
             (with_writes.as_str(), None)
         }
     };
+    if let Some(cached) = explanation.cached() {
+        add("cached", None, cached);
+    }
     add("hostgroup", rule, format!("{}: {by}", explanation.hostgroup.0));
     for server in &explanation.servers {
         let share = f64::from(server.share_permille) / 10.0;

@@ -1,5 +1,6 @@
 //! PROXYSQL …, KILL and the rest that concerns the process as a whole.
 
+use engine::caching::CachedOf;
 use keeper::Endpoint;
 
 use super::unknown::unknown_phrase;
@@ -55,6 +56,11 @@ fn of_process(statement: &Statement<'_>) -> Found {
             Ok(Reply::done(admin.runtime.flush_connections(user.as_deref())))
         });
     }
+    if let ["FLUSH", "QUERY", "CACHE", kind, _] | ["FLUSH", "MYSQL", "QUERY", "CACHE", kind, _] =
+        rest.as_slice()
+    {
+        return flush_cached(kind, &unquoted(statement.word(rest.len())));
+    }
     if let ["SWITCHOVER", hostgroup, options @ ..] = rest.as_slice() {
         return switch_over(statement, number(hostgroup)?, options);
     }
@@ -79,6 +85,26 @@ fn control(order: Control) -> Found {
         let count = admin.runtime.control(order).map_err(AdminFault::refused)?;
         Ok(Reply::done(count))
     })
+}
+
+/// `FLUSH QUERY CACHE {DIGEST | USER | TABLE} 'of'`.
+fn flush_cached(kind: &str, of: &str) -> Found {
+    let some = match kind {
+        "DIGEST" => {
+            let hex = of.strip_prefix("0x").or_else(|| of.strip_prefix("0X"));
+            let digest = hex.and_then(|hex| u64::from_str_radix(hex, 16).ok());
+            let wrong = || AdminFault::refused(format!("'{of}' is no digest: 0x and 16 digits"));
+            CachedOf::Digest(digest.ok_or_else(wrong)?)
+        }
+        "USER" => CachedOf::User(of.to_owned()),
+        "TABLE" if !of.is_empty() && !of.contains('.') => CachedOf::Table(of.to_owned()),
+        "TABLE" => {
+            let why = format!("'{of}' is no name of a table: write it without its schema");
+            return Err(AdminFault::refused(why));
+        }
+        _ => return Err(AdminFault::refused("FLUSH QUERY CACHE [{DIGEST | USER | TABLE} 'of']")),
+    };
+    CommandStep::act(move |admin, _| Ok(Reply::done(admin.runtime.flush_cached(&some))))
 }
 
 /// `SWITCHOVER n [TO 'host:port'] [DRY RUN]`.

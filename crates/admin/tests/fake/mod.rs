@@ -133,6 +133,11 @@ impl Runtime for Fake {
         }
     }
 
+    fn flush_cached(&self, some: &engine::caching::CachedOf) -> u64 {
+        self.note(format!("FlushCached {some:?}"));
+        5
+    }
+
     fn flush_connections(&self, user: Option<&str>) -> u64 {
         self.note(format!("FlushConnections {user:?}"));
         3

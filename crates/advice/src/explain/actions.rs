@@ -7,6 +7,8 @@ pub(super) fn of_row(row: &RuleRow) -> Vec<(&'static str, String)> {
     let numbers = [
         ("flagOUT", row.flag_out),
         ("destination_hostgroup", row.destination_hostgroup),
+        ("cache_ttl", row.cache_ttl),
+        ("cache_empty_result", row.cache_empty_result),
         ("timeout", row.timeout),
         ("retries", row.retries),
         ("delay", row.delay),

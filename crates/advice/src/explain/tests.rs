@@ -65,6 +65,37 @@ fn says_which_column_missed_with_both_values() {
 }
 
 #[test]
+fn says_what_the_cache_has_to_do_with_it() {
+    let cached = |text: &str, attributes: &str| {
+        let rule = RuleRow {
+            cache_ttl: Some(500),
+            attributes: attributes.into(),
+            replace_pattern: Some("RAND()".into()),
+            match_pattern: Some("DICE".into()),
+            ..routed(1, "", 1)
+        };
+        let plain =
+            RuleRow { replace_pattern: None, match_pattern: None, rule_id: 2, ..rule.clone() };
+        explained(&draft(vec![rule, plain]), text).cached()
+    };
+    let is = |text: &str| Some(text.to_owned());
+    assert_eq!(cached("SELECT 1", ""), is("for 500 ms, outside transactions"));
+    assert_eq!(
+        cached("SELECT 1", r#"{"invalidate": "binlog"}"#),
+        is("for 500 ms or until its tables change, outside transactions")
+    );
+    let never = |why: &str| Some(format!("never, in spite of cache_ttl=500: {why}"));
+    let varies = "it calls what gives other values without a change of data";
+    assert_eq!(cached("SELECT NOW()", ""), never(varies));
+    assert_eq!(cached("SELECT DICE", ""), never(varies));
+    assert_eq!(
+        cached("SELECT 1 FOR UPDATE", ""),
+        never("it is no plain SELECT, or uses variables, locks or the like")
+    );
+    assert_eq!(explained(&draft(vec![routed(1, "", 1)]), "SELECT 1").cached(), None);
+}
+
+#[test]
 fn names_the_servers_with_their_shares_and_why_one_gets_nothing() {
     let explanation = explained(&draft(vec![routed(1, "^SELECT", 1)]), "SELECT 1");
     let servers: Vec<_> = explanation

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use admin::{Applied, Control, FailedClient, Kill, MakeDraft, Runtime};
+use engine::caching::CachedOf;
 use engine::config_fault::ConfigFault;
 use engine::first_bytes::HeaderCounts;
 use engine::ids::HostgroupId;
@@ -159,6 +160,10 @@ impl Runtime for Workers {
         let request = KillRequest { whose: Whose::Connection(id), query_only, user: None };
         // only the worker that has the session knows it
         self.ask(|tell| Mail::KillNow { request: request.clone(), tell }).any(|found| found)
+    }
+
+    fn flush_cached(&self, some: &CachedOf) -> u64 {
+        self.reach.offer.cache.flush_some(|key, about| some.has(key, about))
     }
 
     fn flush_connections(&self, user: Option<&str>) -> u64 {

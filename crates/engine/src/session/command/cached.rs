@@ -8,7 +8,9 @@ use cache::{Allowed, CachedReply, Followed};
 use sql::{Access, Effects, Facts, Modes, Verb};
 use wire::Status;
 
-use crate::caching::{Asker, Question, Uncached, write_key};
+use crate::caching::{
+    Asker, Question, Uncached, is_plain_read, reads_of_server, says_how_fresh, varies, write_key,
+};
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
 use crate::orders::End;
 use crate::proxy::Proxy;
@@ -70,10 +72,7 @@ impl Proxy {
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let schema = session.want.schema.as_deref();
-        let is_read = asked.facts.verb == Verb::Select
-            && asked.facts.access == Access::Reads
-            && asked.facts.effects.is_empty();
-        let why = match is_read {
+        let why = match is_plain_read(asked.facts) {
             false => Some(Uncached::Statement),
             true => session.uncached(asked.reach, route),
         };
@@ -241,15 +240,11 @@ impl Session {
     fn uncached(&self, reach: Effects, route: &Route) -> Option<Uncached> {
         let is_seen = self.account.as_ref().is_some_and(|account| account.unproved == 0);
         let is_plain = self.held.is_empty() && self.want.autocommit && self.last.recall.is_none();
-        let says_how_fresh = route.max_lag_ms.is_some()
-            || route.min_epoch_ms.is_some()
-            || route.min_gtid.is_some()
-            || route.gtid_from_hostgroup.is_some();
         if !is_seen || !is_plain {
             Some(Uncached::Session)
         } else if !reach.without(Effects::VARIES).is_empty() {
             Some(Uncached::Code)
-        } else if says_how_fresh {
+        } else if says_how_fresh(route) {
             Some(Uncached::Freshness)
         } else if reach.intersects(Effects::VARIES) {
             Some(Uncached::Varies)
@@ -275,14 +270,4 @@ impl Session {
             want: &self.want,
         })
     }
-}
-
-/// Whether a text may give something else though no data has changed, with this schema.
-fn varies(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
-    sql::varies(text, modes) || reads_of_server(text, modes, schema)
-}
-
-/// Whether a text may read what a server tells of itself, because its session has chosen that.
-fn reads_of_server(text: &[u8], modes: Modes, schema: Option<&[u8]>) -> bool {
-    schema.is_some_and(sql::is_of_the_server) && sql::names_bare_tables(text, modes)
 }

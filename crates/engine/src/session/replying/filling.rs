@@ -176,7 +176,9 @@ impl Proxy {
         let reply = reply.unwrap_or_default().into_boxed_slice();
         let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
         let since_us = running.started_us;
-        let about = About { rows: end.rows, status: end.status.0, since_us, lives_us, basis };
+        let digest = session.serving.asked.digest_and_text().0;
+        let (rows, status) = (end.rows, end.status.0);
+        let about = About { rows, status, since_us, lives_us, basis, digest };
         match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
             true => {
                 self.stats.cache_fills += 1;
