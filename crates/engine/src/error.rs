@@ -231,6 +231,14 @@ pub fn tls_failed(server: &str, why: &str) -> SqlError {
     SqlError { code: 2026, sqlstate: *b"HY000", message }
 }
 
+/// What a server said in refusing a login, with what may be the reason; `server` is its place.
+pub fn tls_may_be_demanded(said: &str, server: &str) -> String {
+    format!(
+        "{said}; the server may demand TLS of this account: set use_ssl = 1 for {server} in \
+         mysql_servers"
+    )
+}
+
 /// MySQL 1129, for a login that was not looked at in its time.
 pub fn too_many_wrong_passwords() -> SqlError {
     let message = "Too many wrong passwords for this account from this address: try again later";
@@ -431,6 +439,14 @@ pub fn refused_by_rule(text: &str) -> SqlError {
 pub fn charset_refused(name: &str) -> SqlError {
     let what = "Variable 'character_set_client' can't be set to the value of";
     error(1231, *b"42000", format!("{what} '{name}'"))
+}
+
+/// Why nothing could be had, with what a server said last, if it said something.
+pub fn with_answer(why: String, said: Option<&SqlError>) -> String {
+    match said {
+        Some(said) => format!("{why} (last answer: {said})"),
+        None => why,
+    }
 }
 
 /// 9001 when waiting cannot help: nothing in the hostgroup may be used.
