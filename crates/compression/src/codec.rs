@@ -12,7 +12,7 @@ use crate::outgoing::{COMPRESSED_HEADER_BYTES, Outgoing};
 use crate::results::Results;
 use crate::streams::{Compressors, Inflater, Ticket};
 
-/// The codec of a connection to a client or a server. Fails with `EPROTO` where what arrives cannot
+/// The codec of a connection to a client or a server. Fails with `EBADMSG` where what arrives cannot
 /// be decompressed, or comes to another length than it says.
 pub fn codec(leg: Leg, compression: Compression, compressors: &Compressors) -> Box<dyn Codec> {
     Box::new(Packets {
@@ -87,7 +87,7 @@ impl Packed {
         match done.is_whole {
             true if is_exact => {}
             false if !is_stuck && self.given <= self.plain => {}
-            _ => return Err(libc::EPROTO),
+            _ => return Err(libc::EBADMSG),
         }
         Ok((done.given, done.is_whole))
     }
@@ -173,7 +173,7 @@ impl Packets {
 impl Codec for Packets {
     fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
         if self.failed {
-            return Err(libc::EPROTO);
+            return Err(libc::EBADMSG);
         }
         let mut done = Step::default();
         while done.given < plain.len() {

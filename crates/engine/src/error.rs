@@ -88,6 +88,7 @@ pub const ERRORS: &[ErrorRow] = &[
     ),
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
+    row(1157, "08S01", "a compressed packet cannot be decompressed"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
     row(1210, "HY000", "data was sent for a parameter that a prepared statement does not have"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
@@ -278,6 +279,11 @@ pub fn malformed_packet(why: &str) -> SqlError {
 /// MySQL 1156, for a packet that does not continue the numbering.
 pub fn packets_out_of_order() -> SqlError {
     error(1156, *b"08S01", "Got packets out of order".into())
+}
+
+/// MySQL 1157, for what cannot be decompressed.
+pub fn not_decompressed() -> SqlError {
+    error(1157, *b"08S01", "Couldn't uncompress communication packet".into())
 }
 
 /// MySQL 1227, for an account that the operator lets read no binary logs.

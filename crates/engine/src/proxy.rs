@@ -307,6 +307,19 @@ impl Proxy {
         self.client_fault(id, "what it sent cannot be decrypted or decompressed");
     }
 
+    /// What a client sent cannot be decompressed; its socket is there, and its session ends.
+    pub fn on_client_garbled(&mut self, id: SessionId) {
+        self.refuse_garbled(id);
+        self.work_off();
+    }
+
+    /// What a server sent cannot be decrypted or decompressed; the connection is closed.
+    pub fn on_lane_unreadable(&mut self, id: LaneId) {
+        self.note_server_fault(id, "what it sent cannot be decrypted or decompressed");
+        self.lose_lane_closed(id, LastFault::Unreadable);
+        self.work_off();
+    }
+
     /// A backend connection closed or failed.
     pub fn on_lane_gone(&mut self, id: LaneId, errno: i32) {
         let errno = u32::try_from(errno).unwrap_or(0);

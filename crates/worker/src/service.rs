@@ -218,6 +218,13 @@ impl Service for Worker {
         self.at(io);
         let Some(end) = self.end(sock) else { return };
         let is_told = self.tell_insecure(end);
+        if let (Some(failure), End::Client(id)) = (why, end)
+            && failure.is_deaf()
+        {
+            // it is told why, so that its socket is needed
+            self.tell(end, (), |proxy| proxy.on_client_garbled(id));
+            return self.obey(io, &[]);
+        }
         self.unbind(end, sock);
         if is_told {
             return self.obey(io, &[]);
@@ -231,6 +238,7 @@ impl Service for Worker {
                 }
                 proxy.on_client_gone(id);
             }
+            End::Lane(id) if unreadable => proxy.on_lane_unreadable(id),
             End::Lane(id) => proxy.on_lane_gone(id, errno),
         });
         self.obey(io, &[]);

@@ -44,8 +44,8 @@ pub trait Service {
 
     /// The other side ended the stream (`None`) or the socket failed. Called once, never after
     /// [`Edge::close`], and after all bytes that arrived before the end. The socket is closed when
-    /// this returns; after an orderly end a service that still has something to say may send and
-    /// call [`Edge::close_drained`] here.
+    /// this returns; after an orderly end, or where only the way in failed ([`Failure::is_deaf`]),
+    /// a service that still has something to say may send and call [`Edge::close_drained`] here.
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>);
 
     /// The backlog of a socket that could not take everything is fully sent.

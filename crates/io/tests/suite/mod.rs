@@ -70,6 +70,7 @@ macro_rules! every_coding_scenario {
             coding::a_stream_without_a_farewell_is_cut_off,
             coding::who_takes_slowly_gets_all_of_a_stream_that_was_cut_off,
             coding::bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew,
+            coding::who_is_not_understood_is_told_so,
             coding::what_a_codec_holds_back_is_a_backlog,
             coding::a_socket_takes_its_codecs_along,
             coding::what_makes_much_of_little_has_a_share_of_each_turn,
