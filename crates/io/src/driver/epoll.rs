@@ -78,7 +78,7 @@ impl Driver for EpollDriver {
         for event in &self.events {
             let flags = event.events as i32;
             let sock = Sock::from_raw(event.u64);
-            let slot = sock.index() as u32;
+            let slot = sock.slot();
             if slot == BELL {
                 continue;
             }
@@ -146,7 +146,7 @@ impl Driver for EpollDriver {
         from: Interest,
         to: Interest,
     ) -> Result<(), i32> {
-        debug_assert!((sock.index() as u32) < LISTENERS_FROM);
+        debug_assert!(sock.slot() < LISTENERS_FROM);
         let change = match (from, to) {
             (from, to) if from == to => return Ok(()),
             (Interest::NONE, _) => Change::Add,

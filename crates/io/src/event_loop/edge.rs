@@ -280,7 +280,9 @@ impl<D: Driver> Edge<D> {
     }
 
     pub(super) fn add_listener(&mut self, on: D::Listening) -> Listener {
-        let listener = Listener(u32::try_from(self.accepting.on.len()).expect("few listeners"));
+        let listener = Listener(
+            u32::try_from(self.accepting.on.len()).expect("listeners are fewer than descriptors"),
+        );
         self.accepting.on.push(Some(false));
         self.driver.add_listener(listener, on);
         self.refresh_accepting();

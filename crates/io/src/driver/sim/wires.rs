@@ -152,7 +152,7 @@ impl Wires {
         self.add_end(client, owner, server, to, stage);
         if !refused {
             self.add_end(server, usize::MAX, client, to, WireStage::Open);
-            let chosen = open[self.dice.below(open.len() as u64) as usize];
+            let chosen = open.get(self.dice.index(open.len())).copied().unwrap_or_default();
             if let Some(place) = self.places.get_mut(&chosen) {
                 place.queue.push_back((arrives, server));
             }
@@ -163,7 +163,8 @@ impl Wires {
 
     fn add_end(&mut self, id: usize, owner: usize, other: usize, to: &Addr, stage: WireStage) {
         let range = &self.faults.window_bytes;
-        let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64)) as usize;
+        let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64));
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
         let slow = self.dice.percent(self.faults.slow_percent);
         let end = WireEnd {
             stage,
@@ -261,8 +262,9 @@ impl Wires {
             && let Some(segment) = end.inbox.front_mut()
         {
             let taken = segment.len().min(count - filled);
-            let from = &segment.bytes[segment.taken..segment.taken + taken];
-            into[filled..filled + taken].copy_from_slice(from);
+            let room = into.iter_mut().skip(filled).take(taken);
+            let from = segment.bytes.iter().skip(segment.taken);
+            room.zip(from).for_each(|(to, from)| *to = *from);
             segment.taken += taken;
             filled += taken;
             if segment.len() == 0 {
@@ -308,7 +310,7 @@ impl Wires {
         }
         let mut bytes = Vec::with_capacity(count);
         for part in parts {
-            bytes.extend_from_slice(&part[..part.len().min(count - bytes.len())]);
+            bytes.extend(part.iter().take(count - bytes.len()));
         }
         self.carry(other, bytes);
         Ok(count)
