@@ -296,6 +296,12 @@ impl Proxy {
         is_of_use
     }
 
+    /// A client that is not read ended what it sends: behind what it sent ahead nothing comes.
+    pub fn on_client_hung_up(&mut self, id: SessionId) {
+        self.hear_hang_up(id);
+        self.work_off();
+    }
+
     /// A client closed, or its socket failed. Nothing more is sent to it.
     pub fn on_client_gone(&mut self, id: SessionId) {
         self.end_session(id, false);

@@ -214,6 +214,20 @@ impl Service for Worker {
         stays
     }
 
+    fn on_hung_up<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, is_gone: bool) {
+        self.at(io);
+        // what a server sent before it ended is of use
+        let Some(end @ End::Client(id)) = self.end(sock) else { return };
+        if is_gone {
+            self.unbind(end, sock);
+            io.close(sock);
+            self.tell(end, (), |proxy| proxy.on_client_gone(id));
+        } else {
+            self.tell(end, (), |proxy| proxy.on_client_hung_up(id));
+        }
+        self.obey(io, &[]);
+    }
+
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         self.at(io);
         let Some(end) = self.end(sock) else { return };

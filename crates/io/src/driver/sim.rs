@@ -265,8 +265,11 @@ impl Driver for SimDriver {
             }
             events.push(match sign {
                 Sign::Acceptable(listener) => Event::Acceptable(listener),
-                Sign::Ready { sock, readable, writable } => {
-                    Event::Ready { sock, readable, writable }
+                Sign::Ready { sock, readable, writable, ended } => {
+                    if ended {
+                        wires.note_told(self.id, sock);
+                    }
+                    Event::Ready { sock, readable, writable, ended }
                 }
             });
         }

@@ -27,7 +27,12 @@ impl<D: Driver, S: Service> Loop<D, S> {
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::Acceptable(listener) => self.accept_burst(listener),
-            Event::Ready { sock, readable, writable } => self.on_ready(sock, readable, writable),
+            Event::Ready { sock, readable, writable, ended } => {
+                if ended {
+                    self.on_ended(sock, readable);
+                }
+                self.on_ready(sock, readable, writable);
+            }
         }
     }
 
@@ -71,6 +76,18 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
         if readable {
             self.on_readable(sock);
+        }
+    }
+
+    /// The end of what is not read came, before the bytes in front of it are taken.
+    #[cold]
+    fn on_ended(&mut self, sock: Sock, is_gone: bool) {
+        if let Some(socket) = self.edge.sockets.find(sock)
+            && socket.phase == Phase::Open
+            && socket.paused
+            && !socket.ended
+        {
+            self.service.on_hung_up(&mut self.edge, sock, is_gone);
         }
     }
 

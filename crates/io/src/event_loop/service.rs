@@ -42,6 +42,11 @@ pub trait Service {
         false
     }
 
+    /// The other side of a paused socket ended what it sends, or is gone (`is_gone`): nothing that
+    /// it is sent arrives any more. Told while bytes of before are kept back, which come on
+    /// [`Edge::resume`], and behind them [`Service::on_end`] or [`Service::on_gone`].
+    fn on_hung_up<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, _is_gone: bool) {}
+
     /// The other side ended the stream (`None`) or the socket failed. Called once, never after
     /// [`Edge::close`], and after all bytes that arrived before the end. The socket is closed when
     /// this returns; after an orderly end, or where only the way in failed ([`Failure::is_deaf`]),

@@ -48,6 +48,7 @@ macro_rules! every_scenario {
             closing::who_has_ended_sending_is_answered_all_it_asked,
             closing::a_closed_socket_reports_nothing_more,
             closing::the_end_of_a_paused_socket_waits_for_its_bytes,
+            closing::whoever_is_not_read_is_heard_to_hang_up,
             closing::a_socket_that_fails_to_send_is_reported_gone_once,
             closing::names_of_closed_sockets_are_never_reused,
             pacing::an_accepted_socket_is_sent_no_more_than_its_rate,

@@ -52,6 +52,8 @@ pub(super) struct WireEnd {
     pub(super) window: usize,
     /// When the stream ends, with 0 or the failure that ends it.
     pub(super) end: Option<(Micros, i32)>,
+    /// Which end was told since its interest changed.
+    pub(super) told: Option<i32>,
     /// It announced that it sends nothing more.
     shut: bool,
     slow: bool,
@@ -177,6 +179,7 @@ impl Wires {
             inbox_bytes: 0,
             window: window.max(1),
             end: None,
+            told: None,
             shut: false,
             slow,
             rests_until: Micros(0),
@@ -189,11 +192,21 @@ impl Wires {
             end.owner = owner;
             end.sock = Some(sock);
             end.interest = interest;
+            end.told = None;
         }
         if let Some(reach) = self.drivers.get_mut(owner) {
             reach.ends.insert(id);
         }
         self.touch(id);
+    }
+
+    /// The end of a stream is told to its driver.
+    pub(super) fn note_told(&mut self, owner: usize, sock: Sock) {
+        let mut ends = self.ends.values_mut();
+        if let Some(end) = ends.find(|end| end.owner == owner && end.sock == Some(sock)) {
+            end.told = end.end.map(|(_, errno)| errno);
+        }
+        self.touch_driver(owner);
     }
 
     /// A driver has an end no more; another one may take it over by what stands for it.
