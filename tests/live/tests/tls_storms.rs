@@ -127,6 +127,22 @@ struct Rounds {
 }
 
 impl Rounds {
+    /// Certificates for so many rounds behind the first.
+    fn signed_by(pki: &Pki, count: usize) -> Self {
+        let sign = |round: usize| {
+            let name = format!("round-{round}");
+            pki.sign(&name, &["localhost"]);
+            CertificateDer::from_pem_file(pki.file(&name)).expect("a certificate")
+        };
+        Self {
+            certificates: (0..=count).map(sign).collect(),
+            asked: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            connects: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
     /// Connects and asks until all is over; what went wrong.
     fn watch(&self, port: u16, tls: &Arc<ClientConfig>) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -156,6 +172,15 @@ impl Rounds {
     }
 }
 
+/// Puts the files of a round in place, one after the other.
+fn put_round(pki: &Pki, round: usize) {
+    for part in ["", "-key"] {
+        let (next, shown) = (pki.file("next"), pki.file(&format!("shown{part}")));
+        std::fs::copy(pki.file(&format!("round-{round}{part}")), &next).expect("copied");
+        std::fs::rename(next, shown).expect("in place");
+    }
+}
+
 /// How many clients connect and ask all the time.
 const WATCHERS: usize = 64;
 
@@ -175,27 +200,8 @@ fn certificates_come_into_force_in_order_under_a_storm() {
     const ROUNDS: usize = 12;
     let Some(cluster) = live::cluster("certificates", Flavour::MariaDb, 0) else { return };
     let pki = Pki::new();
-    let names: Vec<_> = (0..=ROUNDS).map(|round| format!("round-{round}")).collect();
-    let sign = |name: &String| {
-        pki.sign(name, &["localhost"]);
-        CertificateDer::from_pem_file(pki.file(name)).expect("a certificate")
-    };
-    let rounds = Rounds {
-        certificates: names.iter().map(sign).collect(),
-        asked: AtomicUsize::new(0),
-        done: AtomicUsize::new(0),
-        connects: AtomicUsize::new(0),
-        is_over: AtomicBool::new(false),
-    };
-    let put = |from: &str, to: &str| {
-        std::fs::copy(pki.file(from), pki.file("next")).expect("copied");
-        std::fs::rename(pki.file("next"), pki.file(to)).expect("in place");
-    };
-    let put_round = |round: usize| {
-        put(&names[round], "shown");
-        put(&format!("{}-key", names[round]), "shown-key");
-    };
-    put_round(0);
+    let rounds = Rounds::signed_by(&pki, ROUNDS);
+    put_round(&pki, 0);
     let variables = pki.variables(&[("ssl_cert", "shown"), ("ssl_key", "shown-key")]);
     let server = cluster.primary().port;
     let config = |interfaces: String| {
@@ -223,7 +229,7 @@ fn certificates_come_into_force_in_order_under_a_storm() {
         let mut own = admin();
         for round in 1..=ROUNDS {
             rounds.asked.store(round, Ordering::SeqCst);
-            put_round(round);
+            put_round(&pki, round);
             match round % 3 {
                 0 => assert!(proxy.reload(config).expect("an outcome")),
                 _ => own.query_drop(RELOAD).expect("they can be read"),
