@@ -308,9 +308,9 @@ impl Proxy {
         self.work_off();
     }
 
-    /// What a client sent cannot be decrypted or decompressed; [`Self::on_client_gone`] follows.
+    /// What a client sent cannot be decrypted; [`Self::on_client_gone`] follows.
     pub fn on_client_unreadable(&mut self, id: SessionId) {
-        self.client_fault(id, "what it sent cannot be decrypted or decompressed");
+        self.client_fault(id, "what it sent cannot be decrypted");
     }
 
     /// What a client sent cannot be decompressed; its socket is there, and its session ends.
