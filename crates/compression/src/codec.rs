@@ -12,8 +12,8 @@ use crate::outgoing::{COMPRESSED_HEADER_BYTES, Outgoing};
 use crate::results::Results;
 use crate::streams::{Compressors, Inflater, Ticket};
 
-/// The codec of a connection to a client or a server. Fails with `EPROTO` where what arrives cannot
-/// be decompressed, or comes to another length than it says.
+/// The codec of a connection to a client or a server. Fails with `EBADMSG` where what arrives
+/// cannot be decompressed, or comes to another length than it says.
 pub fn codec(leg: Leg, compression: Compression, compressors: &Compressors) -> Box<dyn Codec> {
     Box::new(Packets {
         leg,
@@ -73,10 +73,7 @@ impl Packed {
         let mut none = [0];
         let plain = match self.plain - self.given {
             0 => &mut none[..],
-            most => {
-                let room = plain.len().min(most);
-                &mut plain[..room]
-            }
+            most => first_mut(plain, most),
         };
         let done = inflater.inflate(packed, plain)?;
         self.read += done.taken;
@@ -87,7 +84,7 @@ impl Packed {
         match done.is_whole {
             true if is_exact => {}
             false if !is_stuck && self.given <= self.plain => {}
-            _ => return Err(libc::EPROTO),
+            _ => return Err(libc::EBADMSG),
         }
         Ok((done.given, done.is_whole))
     }
@@ -102,8 +99,8 @@ impl Packed {
         let given = std::mem::take(&mut self.given);
         self.read = 0;
         while self.given < given {
-            let most = room.len().min(given - self.given);
-            self.inflate(inflater, wire, &mut room[..most])?;
+            let room = first_mut(room, given - self.given);
+            self.inflate(inflater, wire, room)?;
         }
         Ok(())
     }
@@ -157,8 +154,7 @@ impl Packets {
                 Ok(self.begin(*header, behind.len()))
             }
             Within::Stored(left) => {
-                let count = wire.len().min(plain.len()).min(*left);
-                plain[..count].copy_from_slice(&wire[..count]);
+                let count = copy_first(wire.get(..*left).unwrap_or(wire), plain);
                 *left -= count;
                 if *left == 0 {
                     self.within = Within::Nothing;
@@ -173,12 +169,13 @@ impl Packets {
 impl Codec for Packets {
     fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
         if self.failed {
-            return Err(libc::EPROTO);
+            return Err(libc::EBADMSG);
         }
         let mut done = Step::default();
         while done.given < plain.len() {
             let was_within = !matches!(self.within, Within::Nothing);
-            let step = self.go_on(&wire[done.taken..], &mut plain[done.given..]);
+            let rest = wire.get(done.taken..).unwrap_or_default();
+            let step = self.go_on(rest, plain.get_mut(done.given..).unwrap_or_default());
             self.failed = step.is_err();
             let step = match step {
                 Ok(step) => step,
@@ -193,7 +190,7 @@ impl Codec for Packets {
                 break;
             }
         }
-        let plain = &mut plain[..done.given];
+        let plain = first_mut(plain, done.given);
         match self.leg {
             Leg::Client => self.numbers.recount(plain, |first| self.results.command(first)),
             Leg::Server => self.numbers.recount(plain, |_| {}),
@@ -225,6 +222,21 @@ impl Codec for Packets {
         let Within::Packed(packed) = &self.within else { return false };
         packed.given > 0 && !self.compressors.keeps(packed.ticket)
     }
+}
+
+/// As many bytes as there are, up to `most`.
+fn first_mut(bytes: &mut [u8], most: usize) -> &mut [u8] {
+    let count = bytes.len().min(most);
+    bytes.get_mut(..count).unwrap_or_default()
+}
+
+/// Copies what there is room for; says how much.
+pub(crate) fn copy_first(from: &[u8], to: &mut [u8]) -> usize {
+    let count = from.len().min(to.len());
+    if let (Some(from), Some(to)) = (from.get(..count), to.get_mut(..count)) {
+        to.copy_from_slice(from);
+    }
+    count
 }
 
 impl Drop for Packets {

@@ -10,6 +10,15 @@
 //! is there, by one of a worker's few decompressors. **Not here:** sockets, TLS, and what the two
 //! ends agree on, which its users decide.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
 
 mod codec;
 mod numbers;

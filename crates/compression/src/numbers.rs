@@ -78,28 +78,27 @@ enum Seen<'a> {
 
 impl Place {
     /// Goes over bytes.
-    fn pass(&mut self, bytes: &mut [u8], mut see: impl FnMut(Seen<'_>)) {
-        let mut at = 0;
-        while at < bytes.len() {
-            if self.content > 0 {
-                let step = self.content.min(bytes.len() - at);
-                let looked_at = step.min(FIRST_BYTES - self.seen);
-                for byte in &bytes[at..at + looked_at] {
+    fn pass(&mut self, mut bytes: &mut [u8], mut see: impl FnMut(Seen<'_>)) {
+        loop {
+            if self.content > 0 && !bytes.is_empty() {
+                let step = self.content.min(bytes.len());
+                let (content, rest) = bytes.split_at_mut(step);
+                for byte in content.iter().take(FIRST_BYTES - self.seen) {
                     see(Seen::Content(self.seen, *byte));
                     self.seen += 1;
                 }
-                (self.content, at) = (self.content - step, at + step);
+                (self.content, bytes) = (self.content - step, rest);
                 continue;
             }
-            let byte = bytes[at];
-            at += 1;
+            let Some((byte, rest)) = bytes.split_first_mut() else { return };
+            bytes = rest;
             if self.header < HEADER_BYTES - 1 {
-                self.length |= usize::from(byte) << (8 * self.header);
+                self.length |= usize::from(*byte) << (8 * self.header);
                 self.header += 1;
                 continue;
             }
             let (is_part, length) = (self.goes_on, self.length);
-            see(Seen::Number { number: &mut bytes[at - 1], is_part, length });
+            see(Seen::Number { number: byte, is_part, length });
             let (content, goes_on) = (length, length == frame::MAX_PAYLOAD);
             *self = Self { content, goes_on, ..Self::default() };
         }
@@ -244,7 +243,7 @@ impl Numbers {
                 self.heard_first = [0; FIRST_BYTES];
             }
             Seen::Content(at, byte) => {
-                self.heard_first[at] = byte;
+                self.heard_first.iter_mut().skip(at).take(1).for_each(|first| *first = byte);
                 if at == 0 && self.heard_begins && self.leg == Leg::Client {
                     if is_answered(byte) {
                         self.due.command();

@@ -8,6 +8,7 @@
 use io::Step;
 use wire::connect::Compression;
 
+use crate::codec::copy_first;
 use crate::numbers::{HEADER_BYTES, Leg, Numbers};
 use crate::results::Results;
 use crate::streams::{Compressors, Deflater};
@@ -75,9 +76,7 @@ impl Outgoing {
 
     /// What is ready of a long packet.
     pub(crate) fn pending(&mut self, wire: &mut [u8]) -> usize {
-        let rest = &self.ready[self.sent..];
-        let count = rest.len().min(wire.len());
-        wire[..count].copy_from_slice(&rest[..count]);
+        let count = copy_first(self.ready.get(self.sent..).unwrap_or_default(), wire);
         self.sent += count;
         if self.sent == self.ready.len() && count > 0 {
             (self.ready, self.sent) = (Vec::new(), 0);
@@ -93,10 +92,11 @@ impl Outgoing {
         wire: &mut [u8],
     ) -> Result<Step, i32> {
         let mut taken = 0;
-        while taken < plain.len() && self.ready.is_empty() {
-            let rest = &plain[taken..];
+        while let Some(rest @ [first, ..]) = plain.get(taken..)
+            && self.ready.is_empty()
+        {
             if std::mem::take(&mut self.is_fresh) {
-                numbers.note_first(Some(rest[0]));
+                numbers.note_first(Some(*first));
             }
             if self.long.is_some() {
                 taken += self.go_on(numbers, rest)?;
@@ -110,10 +110,10 @@ impl Outgoing {
                 }
                 continue;
             };
-            let count = left.min(rest.len());
-            self.gathered.extend_from_slice(&rest[..count]);
-            taken += count;
-            self.left = Some(left - count);
+            let content = rest.get(..left).unwrap_or(rest);
+            self.gathered.extend_from_slice(content);
+            taken += content.len();
+            self.left = Some(left - content.len());
             if self.end_if_whole((numbers, results)) {
                 let given = self.give(numbers, wire);
                 numbers.count_from_next();
@@ -135,9 +135,11 @@ impl Outgoing {
         if self.gathered.is_empty() {
             self.gathered = self.compressors.buffer();
         }
-        let count = (HEADER_BYTES - (self.gathered.len() - self.whole)).min(rest.len());
-        self.gathered.extend_from_slice(&rest[..count]);
-        let Some(&[a, b, c, number]) = self.gathered[self.whole..].first_chunk() else {
+        let lacks = HEADER_BYTES - (self.gathered.len() - self.whole);
+        let header = rest.get(..lacks).unwrap_or(rest);
+        let count = header.len();
+        self.gathered.extend_from_slice(header);
+        let Some(&[a, b, c, number]) = self.gathered.get(self.whole..) else {
             return Ok((count, 0));
         };
         let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
@@ -155,8 +157,9 @@ impl Outgoing {
                 results.begin();
             }
         }
-        let at = self.whole + HEADER_BYTES - 1;
-        self.gathered[at] = numbers.note_sent(number, length);
+        if let Some(last) = self.gathered.last_mut() {
+            *last = numbers.note_sent(number, length);
+        }
         self.is_fresh = length > 0;
         if is_long {
             results.ends_with(&[], length);
@@ -182,7 +185,7 @@ impl Outgoing {
         if self.left != Some(0) {
             return false;
         }
-        let payload = &self.gathered[self.whole + HEADER_BYTES..];
+        let payload = self.gathered.get(self.whole + HEADER_BYTES..).unwrap_or_default();
         let ends = self.leg == Leg::Client && results.ends_with(payload, payload.len());
         if results.asks_for_file() {
             numbers.note_file_asked();
@@ -194,8 +197,10 @@ impl Outgoing {
     /// Compresses more of a long packet; says how much.
     fn go_on(&mut self, numbers: &mut Numbers, rest: &[u8]) -> Result<usize, i32> {
         let Some(mut long) = self.long.take() else { return Ok(0) };
-        let count = rest.len().min(long.left).min(LONG_BYTES_MAX - long.plain);
-        long.take(&rest[..count])?;
+        let most = long.left.min(LONG_BYTES_MAX - long.plain);
+        let content = rest.get(..most).unwrap_or(rest);
+        let count = content.len();
+        long.take(content)?;
         if long.left > 0 && long.plain < LONG_BYTES_MAX {
             self.long = Some(long);
             return Ok(count);
@@ -203,7 +208,9 @@ impl Outgoing {
         let (left, plain) = (long.left, long.plain);
         self.ready = long.deflater.finish()?;
         let length = self.ready.len() - COMPRESSED_HEADER_BYTES;
-        write_header(&mut self.ready, (length, numbers.take_next(), plain));
+        if let Some(header) = self.ready.first_chunk_mut() {
+            *header = header_of(length, numbers.take_next(), plain);
+        }
         if left > 0 {
             self.long = Some(LongPacket::new(self.compression, left)?);
         }
@@ -212,22 +219,21 @@ impl Outgoing {
 
     /// The whole packets that were gathered, as a compressed packet of so many bytes.
     fn give(&mut self, numbers: &mut Numbers, wire: &mut [u8]) -> usize {
-        let content = &self.gathered[..self.whole];
-        let (header, body) = wire.split_at_mut(COMPRESSED_HEADER_BYTES);
+        let content = self.gathered.get(..self.whole).unwrap_or_default();
+        // a codec is given more room than that takes
+        let Some((header, body)) = wire.split_first_chunk_mut() else { return 0 };
         let packed = match content.len() >= PACKED_BYTES_MIN {
             true => {
-                self.compressors.pack(self.compression, content, &mut body[..content.len() - 1])
+                let room = body.get_mut(..content.len() - 1).unwrap_or_default();
+                self.compressors.pack(self.compression, content, room)
             }
             false => None,
         };
         let (length, before) = match packed {
             Some(length) => (length, content.len()),
-            None => {
-                body[..content.len()].copy_from_slice(content);
-                (content.len(), 0)
-            }
+            None => (copy_first(content, body), 0),
         };
-        write_header(header, (length, numbers.take_next(), before));
+        *header = header_of(length, numbers.take_next(), before);
         self.gathered.drain(..self.whole);
         self.whole = 0;
         if self.gathered.is_empty() {
@@ -245,8 +251,8 @@ impl LongPacket {
     }
 }
 
-fn write_header(header: &mut [u8], (length, number, before): (usize, u8, usize)) {
-    header[..3].copy_from_slice(&length.to_le_bytes()[..3]);
-    header[3] = number;
-    header[4..COMPRESSED_HEADER_BYTES].copy_from_slice(&before.to_le_bytes()[..3]);
+/// The header of a compressed packet; both lengths have three bytes.
+fn header_of(length: usize, number: u8, before: usize) -> [u8; COMPRESSED_HEADER_BYTES] {
+    let ([a, b, c, ..], [d, e, f, ..]) = (length.to_le_bytes(), before.to_le_bytes());
+    [a, b, c, number, d, e, f]
 }

@@ -289,7 +289,7 @@ impl Inflater {
             Self::Zlib(stream) => {
                 let (taken, given) = (stream.total_in(), stream.total_out());
                 let status = stream.decompress(packed, plain, FlushDecompress::None);
-                let status = status.map_err(|_| libc::EPROTO)?;
+                let status = status.map_err(|_| libc::EBADMSG)?;
                 let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(0);
                 Ok(Inflated {
                     taken: count(stream.total_in(), taken),
@@ -298,7 +298,7 @@ impl Inflater {
                 })
             }
             Self::Zstd(decoder) => {
-                let status = decoder.run_on_buffers(packed, plain).map_err(|_| libc::EPROTO)?;
+                let status = decoder.run_on_buffers(packed, plain).map_err(|_| libc::EBADMSG)?;
                 Ok(Inflated {
                     taken: status.bytes_read,
                     given: status.bytes_written,

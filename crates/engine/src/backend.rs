@@ -117,6 +117,8 @@ pub struct BackendLogin {
     caps: Caps,
     thread_id: u32,
     is_mariadb: bool,
+    /// The server offers TLS, and is not asked for it.
+    leaves_tls: bool,
     /// How much the server has said.
     packets: u8,
     /// What a server that goes by `parsec` has of the password.
@@ -192,6 +194,7 @@ impl BackendLogin {
             caps: Caps::NONE,
             thread_id: 0,
             is_mariadb: false,
+            leaves_tls: false,
             packets: 0,
             stored: None,
             stage,
@@ -353,6 +356,7 @@ impl BackendLogin {
         self.thread_id = greeting.connection_id;
         // both came with the same version of MariaDB
         self.is_mariadb = greeting.caps.contains(Caps::MARIADB_BULK);
+        self.leaves_tls = greeting.caps.contains(Caps::SSL) && self.channel == Channel::Plain;
         let scramble = greeting.scramble;
         if self.channel == Channel::Wanted {
             let mut payload = Vec::new();

@@ -88,6 +88,7 @@ pub const ERRORS: &[ErrorRow] = &[
     ),
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
+    row(1157, "08S01", "a compressed packet cannot be decompressed"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
     row(1210, "HY000", "data was sent for a parameter that a prepared statement does not have"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
@@ -231,6 +232,14 @@ pub fn tls_failed(server: &str, why: &str) -> SqlError {
     SqlError { code: 2026, sqlstate: *b"HY000", message }
 }
 
+/// What a server said in refusing a login, with what may be the reason; `server` is its place.
+pub fn tls_may_be_demanded(said: &str, server: &str) -> String {
+    format!(
+        "{said}; the server may demand TLS of this account: set use_ssl = 1 for {server} in \
+         mysql_servers"
+    )
+}
+
 /// MySQL 1129, for a login that was not looked at in its time.
 pub fn too_many_wrong_passwords() -> SqlError {
     let message = "Too many wrong passwords for this account from this address: try again later";
@@ -270,6 +279,11 @@ pub fn malformed_packet(why: &str) -> SqlError {
 /// MySQL 1156, for a packet that does not continue the numbering.
 pub fn packets_out_of_order() -> SqlError {
     error(1156, *b"08S01", "Got packets out of order".into())
+}
+
+/// MySQL 1157, for what cannot be decompressed.
+pub fn not_decompressed() -> SqlError {
+    error(1157, *b"08S01", "Couldn't uncompress communication packet".into())
 }
 
 /// MySQL 1227, for an account that the operator lets read no binary logs.
@@ -431,6 +445,14 @@ pub fn refused_by_rule(text: &str) -> SqlError {
 pub fn charset_refused(name: &str) -> SqlError {
     let what = "Variable 'character_set_client' can't be set to the value of";
     error(1231, *b"42000", format!("{what} '{name}'"))
+}
+
+/// Why nothing could be had, with what a server said last, if it said something.
+pub fn with_answer(why: String, said: Option<&SqlError>) -> String {
+    match said {
+        Some(said) => format!("{why} (last answer: {said})"),
+        None => why,
+    }
 }
 
 /// 9001 when waiting cannot help: nothing in the hostgroup may be used.

@@ -296,15 +296,34 @@ impl Proxy {
         is_of_use
     }
 
+    /// A client that is not read ended what it sends: behind what it sent ahead nothing comes.
+    pub fn on_client_hung_up(&mut self, id: SessionId) {
+        self.hear_hang_up(id);
+        self.work_off();
+    }
+
     /// A client closed, or its socket failed. Nothing more is sent to it.
     pub fn on_client_gone(&mut self, id: SessionId) {
         self.end_session(id, false);
         self.work_off();
     }
 
-    /// What a client sent cannot be decrypted or decompressed; [`Self::on_client_gone`] follows.
+    /// What a client sent cannot be decrypted; [`Self::on_client_gone`] follows.
     pub fn on_client_unreadable(&mut self, id: SessionId) {
-        self.client_fault(id, "what it sent cannot be decrypted or decompressed");
+        self.client_fault(id, "what it sent cannot be decrypted");
+    }
+
+    /// What a client sent cannot be decompressed; its socket is there, and its session ends.
+    pub fn on_client_garbled(&mut self, id: SessionId) {
+        self.refuse_garbled(id);
+        self.work_off();
+    }
+
+    /// What a server sent cannot be decrypted or decompressed; the connection is closed.
+    pub fn on_lane_unreadable(&mut self, id: LaneId) {
+        self.note_server_fault(id, "what it sent cannot be decrypted or decompressed");
+        self.lose_lane_closed(id, LastFault::Unreadable);
+        self.work_off();
     }
 
     /// A backend connection closed or failed.

@@ -49,8 +49,8 @@ pub enum Op {
     Accept,
     /// Connecting, immediately or later.
     Connect,
-    /// Decoding what was received: a [`crate::Codec`] failed (`EPROTO` or a more telling error), or
-    /// its stream was cut off (`ENODATA`).
+    /// Decoding what was received: a [`crate::Codec`] failed (`EPROTO` or a more telling error, or
+    /// `EBADMSG`, where what is sent still arrives), or its stream was cut off (`ENODATA`).
     Decode,
     /// Encoding what is to be sent.
     Encode,
@@ -94,7 +94,13 @@ pub struct Failure {
 impl Failure {
     /// Whether a codec could make nothing of what arrived.
     pub const fn is_unreadable(&self) -> bool {
-        matches!(self.op, Op::Decode) && self.errno == libc::EPROTO
+        self.is_deaf() || matches!(self.op, Op::Decode) && self.errno == libc::EPROTO
+    }
+
+    /// Whether only the way in has failed, so that the other side can be told of it: what
+    /// [`crate::Service::on_gone`] sends arrives, if it ends with [`crate::Edge::close_drained`].
+    pub const fn is_deaf(&self) -> bool {
+        matches!(self.op, Op::Decode) && self.errno == libc::EBADMSG
     }
 
     /// A failure of `op` with the system's `errno`.

@@ -24,11 +24,11 @@ impl Buffer {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.block[self.start..self.end]
+        self.block.get(self.start..self.end).unwrap_or_default()
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.block[self.start..self.end]
+        self.block.get_mut(self.start..self.end).unwrap_or_default()
     }
 
     /// Drops the first `count` bytes; the block goes back when none is left.
@@ -47,7 +47,9 @@ impl Buffer {
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8], pool: &mut BufferPool) {
-        self.room(bytes.len(), pool)[..bytes.len()].copy_from_slice(bytes);
+        if let Some(room) = self.room(bytes.len(), pool).get_mut(..bytes.len()) {
+            room.copy_from_slice(bytes);
+        }
         self.fill(bytes.len());
     }
 
@@ -56,7 +58,7 @@ impl Buffer {
         if self.block.len() - self.end < wanted {
             self.make_room(wanted, pool);
         }
-        &mut self.block[self.end..]
+        self.block.get_mut(self.end..).unwrap_or_default()
     }
 
     /// Declares the first `count` bytes of the room content.
@@ -72,7 +74,9 @@ impl Buffer {
             self.block.copy_within(self.start..self.end, 0);
         } else {
             let mut block = pool.take(len + wanted);
-            block[..len].copy_from_slice(self.bytes());
+            if let Some(room) = block.get_mut(..len) {
+                room.copy_from_slice(self.bytes());
+            }
             pool.give(std::mem::replace(&mut self.block, block));
         }
         self.start = 0;

@@ -39,7 +39,8 @@ pub enum StreamEnd {
 /// A codec keeps no bytes that its caller could keep: it takes no more than it can give at once.
 /// The loop keeps the rest and counts it with its own buffers ([`crate::Edge::backlog`],
 /// [`crate::Edge::kept`]). An error is a system error number, `EPROTO` or a more telling one. It
-/// ends the socket, and a call after it gives it again.
+/// ends the socket, and a call after it gives it again. `EBADMSG` ends only what arrives: `encode`
+/// goes on, so that the other side can be told.
 ///
 /// Which calls of rustls 0.23 these are, of its `Connection` and of its unbuffered one:
 ///
@@ -104,6 +105,8 @@ pub(crate) struct Coded {
     pub(crate) holds: bool,
     /// Bytes of the service are, or were, among those that are not sent.
     pub(crate) speaks: bool,
+    /// Nothing more is decoded: what arrives is of no use.
+    pub(crate) is_deaf: bool,
     /// It has had its share of this turn, or waits for its turn, and goes on decoding in the next.
     pub(crate) goes_on: bool,
 }
@@ -124,9 +127,14 @@ impl Coded {
         self.layers.len()
     }
 
+    /// What arrives.
+    pub(crate) fn wire(&mut self) -> &mut Buffer {
+        &mut self.layers.first_mut().expect("it has one from the start").wire
+    }
+
     /// What a codec, counted from the wire, has yet to decode.
-    pub(crate) fn wire(&mut self, at: usize) -> &mut Buffer {
-        &mut self.layers[at].wire
+    pub(crate) fn find_wire(&mut self, at: usize) -> Option<&mut Buffer> {
+        self.layers.get_mut(at).map(|layer| &mut layer.wire)
     }
 
     /// Where the service's bytes go.
@@ -182,8 +190,8 @@ impl Coded {
         let (mut given, mut at) = (0, top);
         // what lies nearest to the service goes first, so that little lies in between
         while given < STRIDE_BYTES {
-            let (below, above) = self.layers.split_at_mut(at + 1);
-            let layer = &mut below[at];
+            let from_here = self.layers.get_mut(at..).unwrap_or_default();
+            let Some((layer, above)) = from_here.split_first_mut() else { break };
             let to = above.first_mut().map_or(&mut *input, |above| &mut above.wire);
             let room = to.room(CODEC_ROOM_BYTES, pool);
             let step = layer.codec.decode(layer.wire.bytes_mut(), room);
@@ -209,8 +217,7 @@ impl Coded {
         let mut at = 0;
         // what lies nearest to the wire goes first
         while output.len() < STRIDE_BYTES {
-            let (below, above) = self.layers.split_at_mut(at);
-            let layer = &mut above[0];
+            let Some((below, [layer, ..])) = self.layers.split_at_mut_checked(at) else { break };
             let to = below.last_mut().map_or(&mut *output, |below| &mut below.plain);
             let room = to.room(CODEC_ROOM_BYTES, pool);
             let mut step = layer.codec.pending(room).map(|given| Step { taken: 0, given });
@@ -235,9 +242,9 @@ impl Coded {
     pub(crate) fn close(&mut self, output: &mut Buffer, pool: &mut BufferPool) -> Result<(), i32> {
         self.is_closed = true;
         for at in (0..self.layers.len()).rev() {
-            let (below, above) = self.layers.split_at_mut(at);
+            let Some((below, [layer, ..])) = self.layers.split_at_mut_checked(at) else { break };
             let to = below.last_mut().map_or(&mut *output, |below| &mut below.plain);
-            let given = above[0].codec.close(to.room(CODEC_ROOM_BYTES, pool));
+            let given = layer.codec.close(to.room(CODEC_ROOM_BYTES, pool));
             fill(to, *given.as_ref().unwrap_or(&0), pool);
             given?;
             self.encode(output, pool)?;
@@ -255,7 +262,7 @@ impl Coded {
             StreamEnd::Heard => true,
             StreamEnd::Untold => layer.wire.is_empty(),
         };
-        Some(self.layers[from..].iter().all(is_whole))
+        Some(self.layers.iter().skip(from).all(is_whole))
     }
 }
 

@@ -20,15 +20,23 @@ pub struct Interest {
     pub read: bool,
     /// That the system takes bytes again, or that a connect completed.
     pub write: bool,
+    /// That the other side ended what it sends, or is gone: once each, and only of a socket of
+    /// which nothing else is to be reported.
+    pub end: bool,
 }
 
 impl Interest {
     /// Nothing at all, not even a failure.
-    pub const NONE: Interest = Interest { read: false, write: false };
+    pub const NONE: Interest = Interest { read: false, write: false, end: false };
     /// What an idle socket wants.
-    pub const READ: Interest = Interest { read: true, write: false };
+    pub const READ: Interest = Interest { read: true, ..Self::NONE };
     /// What a connecting socket wants.
-    pub const WRITE: Interest = Interest { read: false, write: true };
+    pub const WRITE: Interest = Interest { write: true, ..Self::NONE };
+
+    /// Whether nothing but the end is to be reported.
+    pub const fn is_end(self) -> bool {
+        self.end && !self.read && !self.write
+    }
 }
 
 /// A connect that did not fail at once.
@@ -53,6 +61,9 @@ pub enum Event {
         readable: bool,
         /// The system takes bytes, or a connect completed.
         writable: bool,
+        /// The other side ended what it sends. Where the socket is `readable` too, though nobody
+        /// asked for that, it is gone. Not told of sockets that are read.
+        ended: bool,
     },
 }
 

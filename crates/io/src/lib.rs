@@ -23,6 +23,15 @@
 //!
 //! **Not here.** This crate knows no MySQL, decides no policy, and is the only one with `unsafe`
 //! (in `sys`).
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
 
 mod addr;
 mod buffer;

@@ -33,6 +33,11 @@ impl Sock {
         (self.0 & 0xffff_ffff) as usize
     }
 
+    /// The same, as it is numbered.
+    pub(crate) fn slot(self) -> u32 {
+        (self.0 & 0xffff_ffff) as u32
+    }
+
     /// How often the slot has been used before.
     pub fn generation(self) -> u32 {
         (self.0 >> 32) as u32
@@ -125,6 +130,11 @@ impl<H> Socket<H> {
         self.phase == Phase::Open
     }
 
+    /// Whether nothing that arrives is of use any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.coded.as_ref().is_some_and(|coded| coded.is_deaf)
+    }
+
     /// How many codecs it has.
     pub(crate) fn layers(&self) -> usize {
         self.coded.as_ref().map_or(0, |coded| coded.len())
@@ -182,8 +192,9 @@ impl<H> Table<H> {
 
     pub(crate) fn insert(&mut self, socket: Socket<H>) -> Sock {
         self.len += 1;
-        if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
+        if let Some(index) = self.free.pop()
+            && let Some(slot) = self.slots.get_mut(index as usize)
+        {
             debug_assert!(slot.socket.is_none(), "a free slot holds a socket");
             slot.socket = Some(socket);
             return Sock::new(index, slot.generation);
@@ -210,7 +221,7 @@ impl<H> Table<H> {
         }
         let socket = slot.socket.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(sock.index() as u32);
+        self.free.push(sock.slot());
         self.len -= 1;
         Some(socket)
     }

@@ -15,6 +15,11 @@ pub(crate) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
+/// A length as the system takes those of addresses and options.
+pub(crate) fn length(bytes: usize) -> libc::socklen_t {
+    libc::socklen_t::try_from(bytes).unwrap_or(libc::socklen_t::MAX)
+}
+
 /// The result of a call that says -1 when it failed.
 pub(crate) fn checked(result: libc::c_int) -> Result<libc::c_int, i32> {
     if result < 0 { Err(errno()) } else { Ok(result) }

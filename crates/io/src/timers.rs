@@ -51,7 +51,7 @@ impl Timers {
     fn rise(&mut self, mut at: usize) {
         while at > 0 {
             let parent = (at - 1) / BRANCHES;
-            if self.heap[parent] <= self.heap[at] {
+            if self.heap.get(parent) <= self.heap.get(at) {
                 return;
             }
             self.heap.swap(parent, at);
@@ -63,9 +63,10 @@ impl Timers {
         let mut at = 0;
         loop {
             let first = at * BRANCHES + 1;
-            let last = (first + BRANCHES).min(self.heap.len());
-            let Some(least) = (first..last).min_by_key(|&child| self.heap[child]) else { return };
-            if self.heap[at] <= self.heap[least] {
+            let children = self.heap.get(first..).unwrap_or_default().iter().take(BRANCHES);
+            let least = (first..).zip(children).min_by_key(|&(_, timer)| timer);
+            let Some((least, timer)) = least else { return };
+            if self.heap.get(at) <= Some(timer) {
                 return;
             }
             self.heap.swap(at, least);

@@ -2,6 +2,7 @@
 //! bytes out; deliberately knows no sockets and no time.
 
 use engine::backend::{BackendLogin, LoginStep, ServerTls};
+use engine::error;
 use engine::topology::LastFault;
 use engine::vars::KeyHash;
 use keeper::{Endpoint, Failure};
@@ -154,7 +155,13 @@ impl Link {
                     {
                         self.dialect = Dialect::of(greeting.version(), greeting.is_mariadb());
                     }
-                    let step = login.on_packet(&packet, out);
+                    let mut step = login.on_packet(&packet, out);
+                    if let LoginStep::Failed { said: Some((code, _, said)), .. } = &mut step
+                        && login.may_lack_tls(*code)
+                    {
+                        let text = String::from_utf8_lossy(said);
+                        *said = error::tls_may_be_demanded(&text, "it").into_bytes();
+                    }
                     self.on_login(step)
                 }
                 Stage::Ready => self.on_answer(packet.payload),

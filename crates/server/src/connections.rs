@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use client::{Client, Packets};
 use engine::backend::{BackendLogin, Keys, LoginStep, ServerTls};
+use engine::error;
 use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
 use engine::topology::ServerRef;
@@ -364,7 +365,11 @@ fn log_in<T: Read + Write + Send + 'static>(
                 packets.bytes(&out).map_err(|error| error.to_string())?;
             }
             LoginStep::Failed { said: Some((code, _, message)), .. } => {
-                return Err(format!("{code} {}", String::from_utf8_lossy(&message)));
+                let mut said = String::from_utf8_lossy(&message).into_owned();
+                if login.may_lack_tls(code) {
+                    said = error::tls_may_be_demanded(&said, "it");
+                }
+                return Err(format!("{code} {said}"));
             }
             LoginStep::Failed { fault, said: None } => return Err(fault.to_string()),
             LoginStep::Insecure(why) => return Err(format!("TLS failed: {why}")),

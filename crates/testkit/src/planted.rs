@@ -236,6 +236,10 @@ impl Service for Crooked {
         self.worker.on_end(io, sock)
     }
 
+    fn on_hung_up<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, is_gone: bool) {
+        self.worker.on_hung_up(io, sock, is_gone);
+    }
+
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         let is_lane = !self.clients.contains(&sock);
         self.clients.retain(|other| *other != sock);

@@ -214,10 +214,31 @@ impl Service for Worker {
         stays
     }
 
+    fn on_hung_up<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, is_gone: bool) {
+        self.at(io);
+        // what a server sent before it ended is of use
+        let Some(end @ End::Client(id)) = self.end(sock) else { return };
+        if is_gone {
+            self.unbind(end, sock);
+            io.close(sock);
+            self.tell(end, (), |proxy| proxy.on_client_gone(id));
+        } else {
+            self.tell(end, (), |proxy| proxy.on_client_hung_up(id));
+        }
+        self.obey(io, &[]);
+    }
+
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         self.at(io);
         let Some(end) = self.end(sock) else { return };
         let is_told = self.tell_insecure(end);
+        if let (Some(failure), End::Client(id)) = (why, end)
+            && failure.is_deaf()
+        {
+            // it is told why, so that its socket is needed
+            self.tell(end, (), |proxy| proxy.on_client_garbled(id));
+            return self.obey(io, &[]);
+        }
         self.unbind(end, sock);
         if is_told {
             return self.obey(io, &[]);
@@ -231,6 +252,7 @@ impl Service for Worker {
                 }
                 proxy.on_client_gone(id);
             }
+            End::Lane(id) if unreadable => proxy.on_lane_unreadable(id),
             End::Lane(id) => proxy.on_lane_gone(id, errno),
         });
         self.obey(io, &[]);

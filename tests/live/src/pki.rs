@@ -38,7 +38,7 @@ impl Pki {
     }
 
     /// Makes a certificate for these hosts, and its key.
-    fn sign(&self, name: &str, hosts: &[&str]) {
+    pub fn sign(&self, name: &str, hosts: &[&str]) {
         let hosts: Vec<_> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts).expect("names");
         params.distinguished_name.remove(DnType::CommonName);

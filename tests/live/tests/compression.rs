@@ -1,9 +1,15 @@
 //! Compression of the protocol, towards clients and towards servers: every byte is the one that a
 //! plain connection to the server gives.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use ::client::Login;
+use compression::{Compressors, Leg, codec};
 use lab::{Cluster, Flavour, SplitOptions};
 use live::client::{connect, options};
 use live::compressed::{Compressed, log_in};
@@ -11,7 +17,7 @@ use live::exchange::{Asked, CAPS, asked, difference, exchange, query};
 use live::{Proxy, Shared, eventually};
 use wire::Caps;
 use wire::command::code;
-use wire::connect::ChangeUser;
+use wire::connect::{ChangeUser, Compression};
 use wire::result::ReplyKind;
 
 static MARIADB: Shared = Shared::new("compression", Flavour::MariaDb, 0);
@@ -186,6 +192,25 @@ fn what_is_not_offered_is_not_used() {
     }
 }
 
+/// The packets that come until the end, and the numbers of the compressed ones.
+fn last_words(packets: &Compressed, kind: Caps) -> (Vec<u8>, Vec<u8>) {
+    let mut wire = Vec::new();
+    packets.stream.get_ref().carrier().read_to_end(&mut wire).expect("an orderly end");
+    let mut numbers = Vec::new();
+    let mut rest = &wire[..];
+    while let Some((header, behind)) = rest.split_first_chunk::<7>() {
+        numbers.push(header[3]);
+        rest = &behind[usize::from(u16::from_le_bytes([header[0], header[1]]))..];
+    }
+    let agreed = Compression::agreed(kind, Compression::ZSTD_LEVEL).expect("one is asked for");
+    let mut codec = codec(Leg::Server, agreed, &Compressors::default());
+    let mut plain = vec![0; io::CODEC_ROOM_BYTES];
+    let step = codec.decode(&mut wire, &mut plain).expect("compressed packets");
+    assert_eq!(step.taken, wire.len());
+    plain.truncate(step.given);
+    (plain, numbers)
+}
+
 #[test]
 fn what_cannot_be_decompressed_ends_its_client_and_says_so() {
     let Some(cluster) = MARIADB.cluster() else { return };
@@ -194,18 +219,93 @@ fn what_cannot_be_decompressed_ends_its_client_and_says_so() {
     let mut other = log_in(proxy.port, ("app", "app"), CAPS.union(Caps::COMPRESS)).expect("in");
     let zstd = b"\x09\0\0\0\x05\0\0\x28\xb5\x2f\xfd\x04\x41\0\0\x03";
     let much = b"\x0b\0\0\0\x02\0\0\x78\x5e\x63\x60\x60\x60\0\0\0\x04\0\x01";
-    let cases = [(Caps::COMPRESS, &zstd[..]), (Caps::COMPRESS, &much[..]), (Caps::ZSTD, &much[..])];
+    // a command of 16 MiB, of which nothing more comes that makes sense
+    let begun =
+        [&b"\x07\0\0\0\0\0\0\xff\xff\xff\0\x03SE\x09\0\0\x01\x05\0\0"[..], &[7; 9]].concat();
+    // behind which the client goes on
+    let goes_on = [&zstd[..], &vec![0; 300_000]].concat();
+    let cases = [
+        (Caps::COMPRESS, &zstd[..]),
+        (Caps::COMPRESS, &much[..]),
+        (Caps::COMPRESS, &goes_on[..]),
+        (Caps::COMPRESS, &begun[..]),
+        (Caps::ZSTD, &much[..]),
+    ];
+    let words = b"\xff\x85\x04#08S01Couldn't uncompress communication packet";
     for (count, (kind, bytes)) in (1..).zip(cases) {
         let mut packets = log_in(proxy.port, ("app", "app"), CAPS.union(kind)).expect("in");
         packets.stream.get_mut().write_raw(bytes).expect("sent");
-        let ended = packets.receive().expect_err("an end");
-        assert_eq!(ended.to_string(), "the connection was closed");
+        let (told, numbers) = last_words(&packets, kind);
+        assert_eq!(told.get(..4), Some(&[words.len() as u8, 0, 0, 1][..]), "{count}: {told:?}");
+        assert_eq!(told.get(4..), Some(&words[..]), "{count}: {told:?}");
+        assert_eq!(numbers, [1], "{count}");
         eventually("it is counted", Duration::from_secs(5), || {
             proxy.counter("client_faults").expect("told") == count
         });
     }
     let log = proxy.log();
-    let line = "broke the protocol while idle: what it sent cannot be decrypted or decompressed";
-    assert_eq!(log.matches(line).count(), 3, "{log}");
+    let line = "broke the protocol while idle: what it sent cannot be decompressed";
+    assert_eq!(log.matches(line).count(), 5, "{log}");
     assert!(told(&mut other, "SELECT 'still here'").contains("still here"));
+}
+
+/// Stands in front of a server, and spoils what comes of it once it is told to.
+fn spoiler(server: u16) -> (u16, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("told").port();
+    let spoils = Arc::<AtomicBool>::default();
+    let told = spoils.clone();
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = TcpStream::connect(("127.0.0.1", server)).expect("it listens");
+            let (mut from_client, mut to_server) = (
+                client.try_clone().expect("a descriptor"),
+                server.try_clone().expect("a descriptor"),
+            );
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut from_client, &mut to_server);
+                to_server.shutdown(Shutdown::Both)
+            });
+            let (spoils, mut server, mut client) = (told.clone(), server, client);
+            thread::spawn(move || {
+                let mut bytes = [0; 1 << 14];
+                while let Ok(count @ 1..) = server.read(&mut bytes) {
+                    if spoils.load(Ordering::Relaxed) {
+                        let _ = client.write_all(b"\x09\0\0\x01\x05\0\0no stream");
+                    } else if client.write_all(&bytes[..count]).is_err() {
+                        break;
+                    }
+                }
+                client.shutdown(Shutdown::Both)
+            });
+        }
+    });
+    (port, spoils)
+}
+
+#[test]
+fn a_server_that_cannot_be_decompressed_is_named() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    define(&cluster);
+    let (port, spoils) = spoiler(cluster.primary().port);
+    let proxy = Proxy::start(|interfaces| {
+        let variables = "threads = 1\nmonitor_enabled = false".to_owned();
+        let options = SplitOptions { interfaces, variables, ..Default::default() };
+        let row = "max_connections = 1000\ncompression = 1\n";
+        lab::split_toml(&cluster, &options)
+            .replace("max_connections = 1000\n", row)
+            .replace(&format!("port = {}", cluster.primary().port), &format!("port = {port}"))
+    })
+    .expect("tidegate starts");
+    let mut packets = log_in(proxy.port, ("app", "app"), CAPS).expect("logged in");
+    told(&mut packets, "BEGIN");
+    spoils.store(true, Ordering::Relaxed);
+    let why = told(&mut packets, "SELECT 1");
+    let words = format!(
+        "Lost connection to MySQL server during query (server 127.0.0.1:{port}: what it sent \
+         cannot be decrypted or decompressed)"
+    );
+    assert!(why.starts_with("\u{fffd}") && why.contains(&words), "{why}");
+    let log = proxy.log();
+    assert!(log.contains("broke the protocol: what it sent cannot be decrypted or"), "{log}");
 }

@@ -226,6 +226,48 @@ fn a_server_without_tls_gets_nothing() {
 }
 
 #[test]
+fn an_account_that_demands_tls_where_there_is_none_is_told_of() {
+    let pki = Pki::new();
+    let plain = |host: &str, port| {
+        let without = move |interfaces: String| {
+            configuration(host, port, &interfaces, "get_server_public_key = true")
+                .replace("use_ssl = 1", "use_ssl = 0")
+                .replace(
+                    "\"app\"\n[[mysql_servers]]",
+                    "\"app\"\nfast_forward = 1\n[[mysql_servers]]",
+                )
+        };
+        Proxy::start(without).expect("tidegate starts")
+    };
+    let hint = "; the server may demand TLS of this account: set use_ssl = 1 for";
+    for flavour in FLAVOURS {
+        let Some(cluster) = servers(&pki, flavour, "server") else { continue };
+        let port = cluster.primary().port;
+        let proxy = plain("127.0.0.1", port);
+        let in_words = format!("{hint} 127.0.0.1:{port} in mysql_servers");
+        let why = version(sealed(proxy.port)).expect_err("it is refused");
+        assert!(why.starts_with("1045 (28000): Access denied for user 'sealed'"), "{why}");
+        assert!(why.ends_with(&in_words), "{flavour:?}: {why}");
+        // one that is relayed learns it at its login
+        let refused = Conn::new(account(proxy.port, "shown", "app")).expect_err("it is refused");
+        let (code, _, message) = refusal(&refused);
+        assert_eq!(code, 9001, "{message}");
+        assert!(message.contains("user 'shown'") && message.contains(&in_words), "{message}");
+        live::eventually("the log has both", Duration::from_secs(5), || {
+            let log = proxy.log();
+            let told = |words: &str| log.lines().any(|line| line.contains(words));
+            told(&in_words) && told(&format!("{hint} it in mysql_servers"))
+        });
+    }
+    let Some(cluster) = live::cluster_with("no TLS", FLAVOURS[0], 0, &["--skip-ssl"]) else {
+        return;
+    };
+    let proxy = plain("127.0.0.1", cluster.primary().port);
+    let why = version(sealed(proxy.port)).expect_err("there is no such account");
+    assert!(why.starts_with("1045") && !why.contains("TLS"), "{why}");
+}
+
+#[test]
 fn what_comes_in_clear_behind_a_greeting_is_no_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("told").port();

@@ -6,15 +6,18 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use anyhow::Context;
 use client::{Login, Packets};
 use lab::{Flavour, Process, RunDir};
-use live::{Load, Proxy, client as driver, encrypted, haproxy};
+use live::{Load, Pki, Proxy, client as driver, encrypted, haproxy};
+use mysql::prelude::Queryable;
 use rustls::client::Resumption;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 /// How long a storm blows.
@@ -112,6 +115,148 @@ fn clients_go_on_working_through_a_storm_of_connects_in_tls() {
     let counter = |name| proxy.counter(name).expect("told");
     assert_eq!(["shuns", "denied_password", "tls_failures", "defects"].map(counter), [0; 4]);
 }
+
+/// The certificates that come into force one after the other, as clients see them.
+struct Rounds {
+    certificates: Vec<CertificateDer<'static>>,
+    /// Of the last one that may be in force, and of the last one that has to be.
+    asked: AtomicUsize,
+    done: AtomicUsize,
+    connects: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Rounds {
+    /// Certificates for so many rounds behind the first.
+    fn signed_by(pki: &Pki, count: usize) -> Self {
+        let sign = |round: usize| {
+            let name = format!("round-{round}");
+            pki.sign(&name, &["localhost"]);
+            CertificateDer::from_pem_file(pki.file(&name)).expect("a certificate")
+        };
+        Self {
+            certificates: (0..=count).map(sign).collect(),
+            asked: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            connects: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Connects and asks until all is over; what went wrong.
+    fn watch(&self, port: u16, tls: &Arc<ClientConfig>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        while !self.is_over.load(Ordering::SeqCst) {
+            let least = self.done.load(Ordering::SeqCst);
+            match shown(port, tls) {
+                Ok(shown) => {
+                    let most = self.asked.load(Ordering::SeqCst);
+                    let found = self.certificates.iter().position(|it| *it == shown);
+                    if !found.is_some_and(|round| (least..=most).contains(&round)) {
+                        wrong.push(format!("{found:?} is shown, not {least} to {most}"));
+                    }
+                }
+                Err(error) => wrong.push(format!("{error:#}")),
+            }
+            self.connects.fetch_add(1, Ordering::SeqCst);
+        }
+        wrong
+    }
+
+    /// So many connects more, some of which began since.
+    fn await_connects(&self) {
+        let before = self.connects.load(Ordering::SeqCst);
+        live::eventually("clients connect", Duration::from_secs(30), || {
+            self.connects.load(Ordering::SeqCst) > before + 2 * WATCHERS
+        });
+    }
+}
+
+/// Puts the files of a round in place, one after the other.
+fn put_round(pki: &Pki, round: usize) {
+    for part in ["", "-key"] {
+        let (next, shown) = (pki.file("next"), pki.file(&format!("shown{part}")));
+        std::fs::copy(pki.file(&format!("round-{round}{part}")), &next).expect("copied");
+        std::fs::rename(next, shown).expect("in place");
+    }
+}
+
+/// How many clients connect and ask all the time.
+const WATCHERS: usize = 64;
+
+/// One connect with a query; which certificate was shown.
+fn shown(port: u16, tls: &Arc<ClientConfig>) -> anyhow::Result<CertificateDer<'static>> {
+    let mut client = encrypted::log_in(port, tls, "app", "app")?;
+    let chain = client.stream.get_ref().conn.peer_certificates().unwrap_or_default();
+    let shown = chain.first().context("a certificate")?.clone().into_owned();
+    let length = encrypted::length_of(&mut client, "SELECT REPEAT('x', 100000)")?;
+    anyhow::ensure!(length == 100_000, "{length} bytes");
+    client.command(1, b"")?;
+    Ok(shown)
+}
+
+#[test]
+fn certificates_come_into_force_in_order_under_a_storm() {
+    const ROUNDS: usize = 12;
+    let Some(cluster) = live::cluster("certificates", Flavour::MariaDb, 0) else { return };
+    let pki = Pki::new();
+    let rounds = Rounds::signed_by(&pki, ROUNDS);
+    put_round(&pki, 0);
+    let variables = pki.variables(&[("ssl_cert", "shown"), ("ssl_key", "shown-key")]);
+    let server = cluster.primary().port;
+    let config = |interfaces: String| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n{variables}\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {server}\n"
+        )
+    };
+    let proxy = Proxy::start(config).expect("tidegate starts");
+    let tls = trusting(&pki.file("ca"), false);
+    let admin = || driver::connect(driver::account(proxy.admin_port, "admin", "admin"));
+    let wrong = thread::scope(|scope| {
+        let watch = || rounds.watch(proxy.port, &tls);
+        let watchers: Vec<_> = (0..WATCHERS).map(|_| scope.spawn(watch)).collect();
+        // somebody else asks all the time; between two files of a round it is refused
+        let other = scope.spawn(|| {
+            let mut admin = admin();
+            let mut asked = [0, 0];
+            while !rounds.is_over.load(Ordering::SeqCst) {
+                asked[usize::from(admin.query_drop(RELOAD).is_err())] += 1;
+            }
+            asked
+        });
+        let mut own = admin();
+        for round in 1..=ROUNDS {
+            rounds.asked.store(round, Ordering::SeqCst);
+            put_round(&pki, round);
+            match round % 3 {
+                0 => assert!(proxy.reload(config).expect("an outcome")),
+                _ => own.query_drop(RELOAD).expect("they can be read"),
+            }
+            rounds.done.store(round, Ordering::SeqCst);
+            rounds.await_connects();
+            if round % 4 == 0 {
+                std::fs::write(pki.file("shown"), "nothing").expect("written");
+                let refused = own.query_drop(RELOAD).expect_err("there is nothing in it");
+                let (_, _, why) = driver::refusal(&refused);
+                assert!(why.contains("shown.pem: there is no certificate in it"), "{why}");
+                rounds.await_connects();
+            }
+        }
+        rounds.is_over.store(true, Ordering::SeqCst);
+        let [read, _] = other.join().expect("no panic");
+        assert!(read > ROUNDS, "{read} reloads beside");
+        let watched = watchers.into_iter().flat_map(|one| one.join().expect("no panic"));
+        watched.collect::<Vec<_>>()
+    });
+    let connects = rounds.connects.into_inner();
+    assert!(wrong.is_empty(), "{} of {connects}: {:?}", wrong.len(), wrong.first());
+    let counter = |name| proxy.counter(name).expect("told");
+    assert_eq!(["shuns", "denied_password", "tls_failures", "defects"].map(counter), [0; 4]);
+}
+
+const RELOAD: &str = "PROXYSQL RELOAD TLS";
 
 /// HAProxy that ends TLS with the certificate of Tidegate, in front of a server; where it listens.
 fn ending_tls(dir: &RunDir, server: u16) -> (Process, u16) {

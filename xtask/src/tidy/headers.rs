@@ -10,8 +10,18 @@ use super::{Checked, Finding};
 use crate::manifests::{self, Manifest};
 use crate::tree::Source;
 
-const PANIC_FREE: [&str; 8] =
-    ["wire", "sql", "engine", "advice", "keeper", "failover", "tls", "monitor"];
+const PANIC_FREE: [&str; 10] = [
+    "wire",
+    "sql",
+    "engine",
+    "advice",
+    "keeper",
+    "failover",
+    "tls",
+    "monitor",
+    "io",
+    "compression",
+];
 const PANIC_LINTS: [&str; 4] = [
     "clippy::unwrap_used",
     "clippy::indexing_slicing",

@@ -385,6 +385,29 @@ fn what_a_server_says_of_a_refusal_is_kept() {
     }
 }
 
+/// Servers refuse an account that demands TLS as they refuse a wrong password.
+#[test]
+fn a_refusal_may_be_for_want_of_tls_where_the_server_offers_it_and_it_was_not_asked_for() {
+    let refused = |secure, caps, code| {
+        let mut scene = Scene::new(account(b"pear"), secure);
+        let before = scene.login.may_lack_tls(code);
+        scene.greet(NATIVE, caps);
+        let err = ErrPacket { code, sqlstate: *b"28000", message: b"denied" };
+        scene.hears(|out, seq| write_err(out, seq, &err));
+        (before, scene.login.may_lack_tls(code))
+    };
+    let offers = everything().union(Caps::SSL);
+    assert_eq!(refused(false, offers, 1045), (false, true));
+    assert_eq!(refused(false, offers, 1044), (false, false));
+    assert_eq!(refused(false, everything(), 1045), (false, false));
+    // over a Unix socket there is none to ask for
+    assert_eq!(refused(true, offers, 1045), (false, false));
+    let mut scene = in_tls(account(b"pear"), NATIVE, everything(), seen("ca", None)).0;
+    let err = ErrPacket { code: 1045, sqlstate: *b"28000", message: b"denied" };
+    scene.hears(|out, seq| write_err(out, seq, &err));
+    assert!(!scene.login.may_lack_tls(1045));
+}
+
 /// What is seen of a server in a handshake; of one that nothing vouches for, its digest.
 fn seen(verified: &str, unproved: Option<[u8; 32]>) -> ServerTls {
     let unproved = unproved.map(|digest| (digest, "nobody vouches".to_owned()));

@@ -42,6 +42,9 @@ impl ServerTls {
     }
 }
 
+/// What servers answer to a wrong password.
+const ACCESS_DENIED: u16 = 1045;
+
 /// How secure the way to a server is.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Channel {
@@ -150,6 +153,12 @@ impl BackendLogin {
             _ => return false,
         };
         !stored.is_empty() && native::proves_certificate(info, &stored, scramble, digest)
+    }
+
+    /// Whether the server may have refused the login, with that error, because it is not in TLS: to
+    /// an account that demands it servers say the same as to a wrong password.
+    pub fn may_lack_tls(&self, code: u16) -> bool {
+        self.leaves_tls && code == ACCESS_DENIED
     }
 
     /// Whether the server has to prove that it knows the password.

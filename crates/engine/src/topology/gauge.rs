@@ -19,6 +19,8 @@ pub enum LastFault {
     Timeout,
     /// It spoke no protocol that is understood.
     Protocol,
+    /// What it sent could not be decrypted or decompressed.
+    Unreadable,
     /// It lacks a capability that the client had been offered.
     Capability,
     /// The operator wants no work done on it.
@@ -56,6 +58,7 @@ impl LastFault {
             Self::Outdone => (10, 0),
             Self::Tls => (11, 0),
             Self::Plugin => (12, 0),
+            Self::Unreadable => (13, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -75,6 +78,7 @@ impl LastFault {
             10 => Self::Outdone,
             11 => Self::Tls,
             12 => Self::Plugin,
+            13 => Self::Unreadable,
             _ => Self::None,
         }
     }
@@ -129,6 +133,7 @@ impl std::fmt::Display for LastFault {
             Self::Server(code) => write!(f, "server error {code}"),
             Self::Timeout => f.write_str("connect timeout"),
             Self::Protocol => f.write_str("not the MySQL protocol"),
+            Self::Unreadable => f.write_str("what it sent cannot be decrypted or decompressed"),
             Self::Offline => f.write_str("set OFFLINE_HARD"),
             Self::Unfit => f.write_str("shunned by its checks"),
             Self::Outdone => f.write_str("not the one to be written to (several_writers)"),

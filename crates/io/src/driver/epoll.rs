@@ -78,7 +78,7 @@ impl Driver for EpollDriver {
         for event in &self.events {
             let flags = event.events as i32;
             let sock = Sock::from_raw(event.u64);
-            let slot = sock.index() as u32;
+            let slot = sock.slot();
             if slot == BELL {
                 continue;
             }
@@ -91,6 +91,7 @@ impl Driver for EpollDriver {
                 sock,
                 readable: broken || flags & libc::EPOLLIN != 0,
                 writable: broken || flags & libc::EPOLLOUT != 0,
+                ended: flags & libc::EPOLLRDHUP != 0,
             });
         }
     }
@@ -146,7 +147,7 @@ impl Driver for EpollDriver {
         from: Interest,
         to: Interest,
     ) -> Result<(), i32> {
-        debug_assert!((sock.index() as u32) < LISTENERS_FROM);
+        debug_assert!(sock.slot() < LISTENERS_FROM);
         let change = match (from, to) {
             (from, to) if from == to => return Ok(()),
             (Interest::NONE, _) => Change::Add,
@@ -156,7 +157,9 @@ impl Driver for EpollDriver {
         };
         let read = if to.read { libc::EPOLLIN } else { 0 };
         let write = if to.write { libc::EPOLLOUT } else { 0 };
-        self.epoll.control(change, handle.as_fd(), read | write, sock.to_raw())
+        // an edge for each change: the end of a stream lasts
+        let end = if to.is_end() { libc::EPOLLRDHUP | libc::EPOLLET } else { 0 };
+        self.epoll.control(change, handle.as_fd(), read | write | end, sock.to_raw())
     }
 
     fn recv(&mut self, handle: &OwnedFd, into: &mut [u8]) -> Result<usize, i32> {

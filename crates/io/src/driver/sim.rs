@@ -160,22 +160,25 @@ impl SimNet {
     /// One step: a loop chosen by the dice takes a turn, or, when none has anything to do, time
     /// moves to the next moment at which one will. False when nothing will ever happen again.
     pub fn step(&self, loops: &mut [&mut dyn SimTurn]) -> bool {
-        let ready: Vec<usize> = (0..loops.len()).filter(|&at| loops[at].is_ready()).collect();
-        if ready.is_empty() {
+        let ready = loops.iter().filter(|turn| turn.is_ready()).count();
+        if ready == 0 {
             let next = loops.iter().filter_map(|turn| turn.wakes_at()).min();
             let Some(next) = next else { return false };
             let mut wires = self.wires.borrow_mut();
             wires.now = wires.now.max(next);
             return true;
         }
-        let chosen = ready[self.random(ready.len() as u64) as usize];
+        let chosen = self.wires.borrow_mut().dice.index(ready);
+        let chosen = loops.iter_mut().filter(|turn| turn.is_ready()).nth(chosen);
         {
             let mut wires = self.wires.borrow_mut();
             let range = wires.faults.turn_us.clone();
             let span = Micros(wires.dice.within(&range));
             wires.now = wires.now + span;
         }
-        loops[chosen].take_turn();
+        if let Some(turn) = chosen {
+            turn.take_turn();
+        }
         true
     }
 }
@@ -254,7 +257,7 @@ impl Driver for SimDriver {
         wires.signs(self.id, &mut signs);
         // in any order, and not all of them at once
         while !signs.is_empty() {
-            let at = wires.dice.below(signs.len() as u64) as usize;
+            let at = wires.dice.index(signs.len());
             let sign = signs.swap_remove(at);
             let late = wires.faults.late_event_percent;
             if wires.dice.percent(late) {
@@ -262,8 +265,11 @@ impl Driver for SimDriver {
             }
             events.push(match sign {
                 Sign::Acceptable(listener) => Event::Acceptable(listener),
-                Sign::Ready { sock, readable, writable } => {
-                    Event::Ready { sock, readable, writable }
+                Sign::Ready { sock, readable, writable, ended } => {
+                    if ended {
+                        wires.note_told(self.id, sock);
+                    }
+                    Event::Ready { sock, readable, writable, ended }
                 }
             });
         }

@@ -88,9 +88,9 @@ impl<D: Driver> Edge<D> {
     pub(super) fn drain_coded(&mut self, sock: Sock) {
         let Some(socket) = self.sockets.find_mut(sock) else { return };
         let Some(coded) = &mut socket.coded else { return };
-        let room = coded.wire(0).room(RECV_ROOM_MIN, &mut self.pool);
+        let room = coded.wire().room(RECV_ROOM_MIN, &mut self.pool);
         let result = self.driver.recv(&socket.handle, room);
-        coded.wire(0).fill(*result.as_ref().unwrap_or(&0));
+        coded.wire().fill(*result.as_ref().unwrap_or(&0));
         match result {
             Ok(0) => {
                 socket.ended = true;
@@ -122,6 +122,10 @@ impl<D: Driver> Edge<D> {
     pub(super) fn drop_arrived(&mut self, sock: Sock) {
         let Some(socket) = self.sockets.find_mut(sock) else { return };
         let Some(coded) = &mut socket.coded else { return };
+        if coded.is_deaf {
+            coded.drop_wire(&mut self.pool);
+            return self.flush(sock);
+        }
         let mut dropped = 0;
         while dropped < DECODED_BYTES_MAX {
             let (given, decoded) = coded.decode(&mut socket.input, &mut self.pool);
@@ -149,7 +153,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         if coded.goes_on {
             return self.decode(sock);
         }
-        let wire = coded.wire(0);
+        let wire = coded.wire();
         let result = edge.driver.recv(&socket.handle, wire.room(RECV_ROOM_MIN, &mut edge.pool));
         wire.fill(*result.as_ref().unwrap_or(&0));
         wire.consume(0, &mut edge.pool);
@@ -196,6 +200,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
                 continue;
             }
             let end = coded.end(false);
+            coded.is_deaf |= decoded == Err(libc::EBADMSG);
             self.edge.flush_later(sock);
             return match (decoded, end) {
                 (Err(errno), _) => {

@@ -27,7 +27,12 @@ impl<D: Driver, S: Service> Loop<D, S> {
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::Acceptable(listener) => self.accept_burst(listener),
-            Event::Ready { sock, readable, writable } => self.on_ready(sock, readable, writable),
+            Event::Ready { sock, readable, writable, ended } => {
+                if ended {
+                    self.on_ended(sock, readable);
+                }
+                self.on_ready(sock, readable, writable);
+            }
         }
     }
 
@@ -74,6 +79,18 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
+    /// The end of what is not read came, before the bytes in front of it are taken.
+    #[cold]
+    fn on_ended(&mut self, sock: Sock, is_gone: bool) {
+        if let Some(socket) = self.edge.sockets.find(sock)
+            && socket.phase == Phase::Open
+            && socket.paused
+            && !socket.ended
+        {
+            self.service.on_hung_up(&mut self.edge, sock, is_gone);
+        }
+    }
+
     fn on_readable(&mut self, sock: Sock) {
         let Some(socket) = self.edge.sockets.find(sock) else { return };
         match socket.phase {
@@ -115,7 +132,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         let result = if behind {
             let room = socket.input.room(RECV_ROOM_MIN, &mut edge.pool);
             let len = room.len().min(RECV_BYTES_MAX);
-            edge.driver.recv(&socket.handle, &mut room[..len])
+            edge.driver.recv(&socket.handle, room.get_mut(..len).unwrap_or_default())
         } else {
             edge.driver.recv(&socket.handle, &mut self.received)
         };
@@ -134,11 +151,11 @@ impl<D: Driver, S: Service> Loop<D, S> {
             }
         } else if socket.paused {
             // it was the end that was expected here; bytes came first
-            keep(&mut self.edge, sock, &self.received[..count]);
+            keep(&mut self.edge, sock, self.received.get(..count).unwrap_or_default());
         } else {
-            let bytes = &self.received[..count];
+            let bytes = self.received.get(..count).unwrap_or_default();
             let taken = self.service.on_bytes(&mut self.edge, sock, bytes);
-            keep(&mut self.edge, sock, &bytes[taken.min(count)..]);
+            keep(&mut self.edge, sock, bytes.get(taken..).unwrap_or_default());
         }
         Found::Bytes
     }
@@ -176,9 +193,9 @@ impl<D: Driver, S: Service> Loop<D, S> {
     fn keep_buffer(&mut self, sock: Sock, mut input: Buffer, layers: usize) {
         match self.edge.sockets.find_mut(sock) {
             Some(socket) if matches!(socket.phase, Phase::Open | Phase::Failed) => {
-                match &mut socket.coded {
-                    Some(coded) if coded.len() > layers => *coded.wire(layers) = input,
-                    _ => socket.input = input,
+                match socket.coded.as_mut().and_then(|coded| coded.find_wire(layers)) {
+                    Some(wire) => *wire = input,
+                    None => socket.input = input,
                 }
             }
             _ => input.clear(&mut self.edge.pool),
@@ -292,7 +309,8 @@ impl<D: Driver, S: Service> Loop<D, S> {
             return self.note_end(sock);
         }
         let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
-        socket.phase = if orderly { Phase::Ending } else { Phase::Failed };
+        let speaks = orderly || socket.phase == Phase::Open && socket.is_deaf();
+        socket.phase = if speaks { Phase::Ending } else { Phase::Failed };
         socket.input.clear(&mut self.edge.pool);
         self.service.on_gone(&mut self.edge, sock, why);
         if let Some(socket) = self.edge.sockets.find(sock)
@@ -313,7 +331,7 @@ fn keep<D: Driver>(edge: &mut super::Edge<D>, sock: Sock, bytes: &[u8]) {
         && matches!(socket.phase, Phase::Open | Phase::Failed)
     {
         let kept = match &mut socket.coded {
-            Some(coded) => coded.wire(0),
+            Some(coded) => coded.wire(),
             None => &mut socket.input,
         };
         kept.append(bytes, &mut edge.pool);

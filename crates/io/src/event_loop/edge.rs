@@ -280,7 +280,9 @@ impl<D: Driver> Edge<D> {
     }
 
     pub(super) fn add_listener(&mut self, on: D::Listening) -> Listener {
-        let listener = Listener(u32::try_from(self.accepting.on.len()).expect("few listeners"));
+        let listener = Listener(
+            u32::try_from(self.accepting.on.len()).expect("listeners are fewer than descriptors"),
+        );
         self.accepting.on.push(Some(false));
         self.driver.add_listener(listener, on);
         self.refresh_accepting();
@@ -355,10 +357,11 @@ impl<D: Driver> Edge<D> {
         }
     }
 
-    /// Stops reports of incoming bytes, for a socket that must not take them now.
+    /// Stops reports of incoming bytes, for a socket that must not take them now. The end of what
+    /// the other side sends is reported.
     pub(super) fn mute(&mut self, sock: Sock) {
         if let Some(socket) = self.sockets.find(sock) {
-            let to = Interest { read: false, ..socket.interest };
+            let to = Interest { read: false, end: true, ..socket.interest };
             self.watch_or_fail(sock, to);
         }
     }

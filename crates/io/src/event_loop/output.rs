@@ -69,7 +69,7 @@ impl<D: Driver> Edge<D> {
             Phase::Draining | Phase::Lingering => return,
             Phase::Open => {}
             // the end of the stream would be reported over and over
-            Phase::Ending => socket.ended = true,
+            Phase::Ending => socket.ended = !socket.is_deaf(),
         }
         socket.phase = Phase::Draining;
         socket.paused = false;
@@ -104,7 +104,9 @@ impl<D: Driver> Edge<D> {
             return;
         }
         let Some(socket) = self.sockets.find_mut(sock) else { return };
-        if socket.ended || self.driver.unread(&socket.handle) == 0 {
+        // whoever is not heard may be in the middle of a packet
+        let is_silent = !socket.is_deaf() && self.driver.unread(&socket.handle) == 0;
+        if socket.ended || is_silent {
             return self.close(sock);
         }
         socket.phase = Phase::Lingering;
@@ -135,8 +137,9 @@ impl<D: Driver> Edge<D> {
     /// One send for each socket with queued bytes.
     pub(super) fn flush_dirty(&mut self) {
         // sending never makes another socket dirty
-        for at in 0..self.dirty.len() {
-            let sock = self.dirty[at];
+        let mut at = 0;
+        while let Some(&sock) = self.dirty.get(at) {
+            at += 1;
             let Some(socket) = self.sockets.find_mut(sock) else { continue };
             socket.dirty = false;
             self.flush(sock);
@@ -209,12 +212,14 @@ impl<D: Driver> Edge<D> {
                 return 0;
             }
             self.driver.send(&socket.handle, parts)
+        } else if parts.is_empty() {
+            self.driver.send(&socket.handle, &[socket.output.bytes()])
         } else {
             let mut all: [&[u8]; PARTS_MAX] = [&[]; PARTS_MAX];
-            all[0] = socket.output.bytes();
-            let more = parts.len().min(PARTS_MAX - 1);
-            all[1..=more].copy_from_slice(&parts[..more]);
-            self.driver.send(&socket.handle, &all[..=more])
+            let before = std::iter::once(socket.output.bytes());
+            let count = all.iter_mut().zip(before.chain(parts.iter().copied()));
+            let count = count.map(|(to, part)| *to = part).count();
+            self.driver.send(&socket.handle, all.get(..count).unwrap_or(&all))
         };
         let Some(taken) = self.note_sent(sock, sent) else { return 0 };
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
@@ -223,11 +228,10 @@ impl<D: Driver> Edge<D> {
         }
         let mut skip = taken.saturating_sub(pending);
         for part in parts {
-            if skip < part.len() {
-                socket.output.append(&part[skip..], &mut self.pool);
-                skip = 0;
-            } else {
-                skip -= part.len();
+            let rest = part.get(skip..).unwrap_or_default();
+            skip -= part.len() - rest.len();
+            if !rest.is_empty() {
+                socket.output.append(rest, &mut self.pool);
             }
         }
         let backlog = socket.output.len();

@@ -38,7 +38,8 @@ impl<D: Driver> Edge<D> {
             return self.hold(sock);
         }
         let share = pending.min(share_bytes(bytes_per_s));
-        let sent = self.driver.send(&socket.handle, &[&socket.output.bytes()[..share]]);
+        let bytes = socket.output.bytes().get(..share).unwrap_or_default();
+        let sent = self.driver.send(&socket.handle, &[bytes]);
         let Some(taken) = self.note_sent(sock, sent) else { return 0 };
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         socket.output.consume(taken, &mut self.pool);

@@ -42,10 +42,15 @@ pub trait Service {
         false
     }
 
+    /// The other side of a paused socket ended what it sends, or is gone (`is_gone`): nothing that
+    /// it is sent arrives any more. Told while bytes of before are kept back, which come on
+    /// [`Edge::resume`], and behind them [`Service::on_end`] or [`Service::on_gone`].
+    fn on_hung_up<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, _is_gone: bool) {}
+
     /// The other side ended the stream (`None`) or the socket failed. Called once, never after
     /// [`Edge::close`], and after all bytes that arrived before the end. The socket is closed when
-    /// this returns; after an orderly end a service that still has something to say may send and
-    /// call [`Edge::close_drained`] here.
+    /// this returns; after an orderly end, or where only the way in failed ([`Failure::is_deaf`]),
+    /// a service that still has something to say may send and call [`Edge::close_drained`] here.
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>);
 
     /// The backlog of a socket that could not take everything is fully sent.

@@ -5,9 +5,15 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use super::length;
 use crate::addr::Addr;
 
 const PATH_AT: usize = offset_of!(libc::sockaddr_un, sun_path);
+
+/// A family of addresses as the system's structs have it.
+fn family(number: libc::c_int) -> libc::sa_family_t {
+    libc::sa_family_t::try_from(number).unwrap_or_default()
+}
 
 /// An address in the system's form.
 pub(crate) struct RawAddress {
@@ -20,7 +26,7 @@ impl RawAddress {
     pub(crate) fn empty() -> Self {
         // SAFETY: an all-zero `sockaddr_storage` is a valid value of the plain struct.
         let storage = unsafe { zeroed() };
-        RawAddress { storage, len: size_of::<libc::sockaddr_storage>() as libc::socklen_t }
+        RawAddress { storage, len: length(size_of::<libc::sockaddr_storage>()) }
     }
 
     pub(crate) fn new(addr: &Addr) -> Result<Self, i32> {
@@ -33,7 +39,7 @@ impl RawAddress {
 
     fn v4(v4: &SocketAddrV4) -> Self {
         let address = libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_family: family(libc::AF_INET),
             sin_port: v4.port().to_be(),
             sin_addr: libc::in_addr { s_addr: u32::from(*v4.ip()).to_be() },
             sin_zero: [0; 8],
@@ -43,7 +49,7 @@ impl RawAddress {
 
     fn v6(v6: &SocketAddrV6) -> Self {
         let address = libc::sockaddr_in6 {
-            sin6_family: libc::AF_INET6 as libc::sa_family_t,
+            sin6_family: family(libc::AF_INET6),
             sin6_port: v6.port().to_be(),
             sin6_flowinfo: v6.flowinfo(),
             sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
@@ -54,7 +60,7 @@ impl RawAddress {
 
     fn unix(path: &[u8]) -> Result<Self, i32> {
         let mut address =
-            libc::sockaddr_un { sun_family: libc::AF_UNIX as u16, sun_path: [0; 108] };
+            libc::sockaddr_un { sun_family: family(libc::AF_UNIX), sun_path: [0; 108] };
         if path.is_empty() || path.contains(&0) {
             return Err(libc::EINVAL);
         }
@@ -74,7 +80,7 @@ impl RawAddress {
         // SAFETY: `T` is one of the plain sockaddr structs, fits into the storage (checked at
         // compile time), and the storage is aligned for all of them.
         unsafe { std::ptr::from_mut(&mut raw.storage).cast::<T>().write(address) };
-        raw.len = len as libc::socklen_t;
+        raw.len = length(len);
         raw
     }
 

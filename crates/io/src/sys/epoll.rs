@@ -63,7 +63,7 @@ impl Epoll {
         span: Option<Micros>,
         events: &mut Vec<libc::epoll_event>,
     ) -> Result<usize, i32> {
-        let room = events.capacity() as libc::c_int;
+        let room = libc::c_int::try_from(events.capacity()).unwrap_or(libc::c_int::MAX);
         let fd = self.fd.as_raw_fd();
         let whole_ms = span.is_none_or(|span| span.0 == 0);
         if !whole_ms && self.precise.load(Ordering::Relaxed) {
@@ -77,12 +77,12 @@ impl Epoll {
             // SAFETY: `at` has room for `room` events, `time` lives through the call, no mask.
             let result =
                 unsafe { libc::syscall(libc::SYS_epoll_pwait2, fd, at, room, &time, mask, 8) };
-            match counted(result as libc::ssize_t) {
+            match counted(libc::ssize_t::try_from(result).unwrap_or(-1)) {
                 Err(libc::ENOSYS | libc::EPERM) => self.precise.store(false, Ordering::Relaxed),
                 result => return result,
             }
         }
-        let ms = span.map_or(-1, |span| span.0.div_ceil(1_000).min(i32::MAX as u64) as i32);
+        let ms = span.map_or(-1, |span| i32::try_from(span.0.div_ceil(1_000)).unwrap_or(i32::MAX));
         // SAFETY: the pointer has room for `room` events.
         let result = unsafe { libc::epoll_wait(fd, events.as_mut_ptr(), room, ms) };
         counted(result as libc::ssize_t)

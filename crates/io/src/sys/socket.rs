@@ -117,7 +117,7 @@ pub(crate) fn unread(fd: &OwnedFd) -> usize {
 /// The error a connect or the connection ended with; 0 when there is none.
 pub(crate) fn pending_error(fd: &OwnedFd) -> i32 {
     let mut error: libc::c_int = 0;
-    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    let mut len = super::length(size_of::<libc::c_int>());
     let at = ptr::from_mut(&mut error).cast();
     // SAFETY: `at` has room for the `int` that `len` announces.
     let result =
@@ -126,7 +126,7 @@ pub(crate) fn pending_error(fd: &OwnedFd) -> i32 {
 }
 
 fn set_option(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> Result<(), i32> {
-    let len = size_of::<libc::c_int>() as libc::socklen_t;
+    let len = super::length(size_of::<libc::c_int>());
     let at = ptr::from_ref(&value).cast();
     // SAFETY: `at` is the `int` that `len` announces.
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, at, len) })?;

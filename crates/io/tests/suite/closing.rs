@@ -1,9 +1,9 @@
 //! Ends: drained closes, refusals, what comes before an end and that nothing comes after.
 
-use io::{Failure, Op, Sock};
+use io::{Failure, Loop, Op, Sock};
 
 use super::coding::CUT_OFF;
-use super::recorder::{Habit, Seen, noise};
+use super::recorder::{Habit, Recorder, Seen, noise};
 use super::talking::{Pair, pair};
 use super::world::World;
 
@@ -215,4 +215,53 @@ pub fn names_of_closed_sockets_are_never_reused<W: World>(world: &W) {
         });
     }
     assert!(names.iter().all(|sock| sock.index() < 50));
+}
+
+/// Once each, while bytes of before wait; whoever only ends what it sends may still read.
+pub fn whoever_is_not_read_is_heard_to_hang_up<W: World>(world: &W) {
+    for vanishes in [false, true] {
+        let mut pair = pair(world, Habit::Take);
+        let (sock, server_sock) = pair.connect(world);
+        pair.send(sock, b"first");
+        pair.server_has(world, server_sock, 5);
+        pair.server.parts_mut().1.pause(server_sock);
+        let ahead = noise(9, 200);
+        pair.send(sock, &ahead);
+        let told = |server: &Loop<W::D, Recorder>| {
+            let hung_up = |seen: &&Seen| matches!(seen, Seen::HungUp(..) | Seen::Gone(..));
+            server.service().seen.iter().filter(hung_up).cloned().collect::<Vec<_>>()
+        };
+        world.until(&mut pair.server, &mut pair.client, "all is on its way", |_, client| {
+            client.parts_mut().1.backlog(sock) == 0
+        });
+        world.settle(&mut pair.server, &mut pair.client);
+        let (_, io) = pair.client.parts_mut();
+        if vanishes {
+            io.pause(sock);
+            pair.server.parts_mut().1.send(server_sock, &[b"unread"]);
+            world.settle(&mut pair.server, &mut pair.client);
+            pair.client.parts_mut().1.close(sock);
+        } else {
+            assert!(io.end_sending(sock));
+        }
+        world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+            !told(server).is_empty()
+        });
+        let events = pair.server.stats().events;
+        world.settle(&mut pair.server, &mut pair.client);
+        assert!(pair.server.stats().events <= events + 2, "it is told over and over");
+        if vanishes {
+            assert_eq!(told(&pair.server).last(), Some(&Seen::HungUp(server_sock, true)));
+            continue;
+        }
+        assert_eq!(told(&pair.server), [Seen::HungUp(server_sock, false)]);
+        pair.server.parts_mut().1.send(server_sock, &[b"an answer"]);
+        pair.client_has(world, sock, 9);
+        pair.server.parts_mut().1.resume(server_sock);
+        world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+            server.service().gone(server_sock).is_some()
+        });
+        assert_eq!(pair.server.service().received(server_sock), [&b"first"[..], &ahead].concat());
+        assert_eq!(pair.server.service().gone(server_sock), Some(None));
+    }
 }

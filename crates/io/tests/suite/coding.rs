@@ -148,6 +148,58 @@ pub fn bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew<W: World>(w
     assert_eq!(&pair.client.service().received(sock)[HELLO_BYTES..], ALERT);
 }
 
+/// Knows every byte but one, and speaks on when that has come.
+struct Deaf;
+
+impl Codec for Deaf {
+    fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
+        match wire.iter().position(|byte| *byte == u8::MAX).unwrap_or(wire.len()) {
+            0 if !wire.is_empty() => Err(DEAF.errno),
+            known => Ok(as_it_is(&wire[..known], plain)),
+        }
+    }
+
+    fn encode(&mut self, plain: &[u8], wire: &mut [u8]) -> Result<Step, i32> {
+        Ok(as_it_is(plain, wire))
+    }
+
+    fn pending(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn close(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd::Untold
+    }
+}
+
+/// `EBADMSG` as Linux counts.
+const DEAF: Failure = Failure { op: Op::Decode, errno: 74 };
+
+/// Also in the middle of what it sends, which would otherwise have the system drop the last words.
+pub fn who_is_not_understood_is_told_so<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    pair.server.service_mut().farewell = b"what was that".to_vec();
+    for more in [0, 1, 300_000] {
+        let (sock, server_sock) = pair.connect(world);
+        pair.server.parts_mut().1.put_on(server_sock, Box::new(Deaf));
+        pair.send(sock, &[b"known".as_slice(), &[u8::MAX], &vec![0; more]].concat());
+        world.until(&mut pair.server, &mut pair.client, "the end", |_, client| {
+            client.service().gone(sock).is_some()
+        });
+        assert_eq!(pair.server.service().received(server_sock), b"known");
+        assert_eq!(pair.server.service().gone(server_sock), Some(Some(DEAF)));
+        assert_eq!(pair.client.service().received(sock), b"what was that", "{more}");
+        assert_eq!(pair.client.service().gone(sock), Some(None), "{more}");
+    }
+    world.until(&mut pair.server, &mut pair.client, "both closed", |server, client| {
+        server.stats().sockets + client.stats().sockets == 0
+    });
+}
+
 pub fn what_a_codec_holds_back_is_a_backlog<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Leave);
     let (sock, server_sock) = pair.connect(world);

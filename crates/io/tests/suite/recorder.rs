@@ -21,6 +21,8 @@ pub fn put_on<D: Driver>(io: &mut Edge<D>, sock: Sock, codecs: &MakeCodecs) {
 pub enum Seen {
     Accepted(Sock),
     Connected(Sock, Result<(), Failure>),
+    /// And whether the other side is gone.
+    HungUp(Sock, bool),
     Gone(Sock, Option<Failure>),
     Drained(Sock),
     Timer(u64),
@@ -175,6 +177,11 @@ impl Service for Recorder {
     fn on_end<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock) -> bool {
         self.live(sock);
         self.received(sock).len() < self.stays_until
+    }
+
+    fn on_hung_up<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock, is_gone: bool) {
+        self.live(sock);
+        self.seen.push(Seen::HungUp(sock, is_gone));
     }
 
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {

@@ -138,6 +138,23 @@ impl Proxy {
         }
     }
 
+    /// What a client sends cannot be decompressed: its session ends, and it is told why where it is
+    /// in the middle of a command, or begins one.
+    pub(crate) fn refuse_garbled(&mut self, id: SessionId) {
+        self.client_fault(id, "what it sent cannot be decompressed");
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let is_its_turn = match &session.phase {
+            Phase::Idle => !session.is_held_up(),
+            // in the middle of a reply there is no place for it
+            Phase::Running(running) => session.is_in_a_command() && !running.delivered,
+            _ => session.is_in_a_command(),
+        };
+        if is_its_turn {
+            self.send_error(id, 1, &error::not_decompressed());
+        }
+        self.close_session(id, None);
+    }
+
     /// A session is over: its client quit, went away, or was closed.
     pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };

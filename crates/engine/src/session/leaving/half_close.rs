@@ -21,9 +21,8 @@ impl Proxy {
     /// The client sends nothing more, and everything was offered that it sent. Returns whether its
     /// socket is still of use.
     pub(crate) fn hear_end(&mut self, id: SessionId) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
-        let is_prompt = self.now_us.saturating_sub(session.input.heard_us) < PROMPT_US;
-        let reads = session.input.ended_us.is_some() || is_prompt;
+        let reads = self.reads_on(id);
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         if !reads || !session.goes_on_alone() {
             let is_idle = matches!(session.phase, Phase::Idle) && session.awaits_kill.is_none();
             if is_idle {
@@ -32,11 +31,40 @@ impl Proxy {
             }
             return is_idle;
         }
+        self.begin_parting(id);
+        true
+    }
+
+    /// The same before everything was offered that the client sent, which is not read while its
+    /// command runs. Whatever needs more of its bytes finds the end behind these.
+    pub(crate) fn hear_hang_up(&mut self, id: SessionId) {
+        let reads = self.reads_on(id);
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        if matches!(session.phase, Phase::Relaying(_)) || !session.goes_on_alone() {
+            return;
+        }
+        match reads {
+            true => self.begin_parting(id),
+            false => self.part(id),
+        }
+    }
+
+    /// Whether a client that ends what it sends still reads.
+    fn reads_on(&self, id: SessionId) -> bool {
+        let input = self.sessions.get(id).map(|session| &session.input);
+        input.is_some_and(|input| {
+            let is_prompt = self.now_us.saturating_sub(input.heard_us) < PROMPT_US;
+            input.ended_us.is_some() || is_prompt
+        })
+    }
+
+    /// The time begins that a client has which sends nothing more.
+    fn begin_parting(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.input.ended_us.is_none() {
             session.input.ended_us = Some(self.now_us);
             self.watch_parting(id);
         }
-        true
     }
 
     /// Ends a session whose client has sent nothing for too long, because it cannot; returns

@@ -56,12 +56,17 @@ impl Proxy {
 
     /// A server broke the protocol: that connection is of no more use.
     pub(crate) fn on_server_fault(&mut self, id: LaneId, fault: &str) {
+        self.note_server_fault(id, fault);
+        self.lose_lane(id, LastFault::Protocol);
+    }
+
+    /// A server broke the protocol.
+    pub(crate) fn note_server_fault(&mut self, id: LaneId, fault: &str) {
         self.stats.server_faults += 1;
         if let Some(lane) = self.lanes.get(id) {
             let server = lane.server.clone();
             self.orders.report(LogEvent::ServerFault { server, fault: fault.into() });
         }
-        self.lose_lane(id, LastFault::Protocol);
     }
 
     /// A backend connection that the proxy gives up.

@@ -458,9 +458,7 @@ impl Proxy {
         if let Some(lag) = self.lag_limit(&job).explain(servers) {
             why = format!("{why}; {lag}");
         }
-        if let Some(said) = said {
-            why = format!("{why} (last answer: {said})");
-        }
+        let why = error::with_answer(why, said.as_ref());
         self.stats.connect_timeouts += u64::from(is_over);
         let error = if is_over {
             error::connect_timeout(job.hostgroup, now_us.saturating_sub(since_us) / 1000, &why)

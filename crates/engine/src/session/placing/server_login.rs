@@ -59,10 +59,12 @@ impl Proxy {
                 self.on_lane_ready(id);
             }
             LoginStep::Failed { fault, said } => {
-                let said = said.map(|(code, sqlstate, message)| SqlError {
-                    code,
-                    sqlstate,
-                    message: String::from_utf8_lossy(&message).into_owned(),
+                let said = said.map(|(code, sqlstate, message)| {
+                    let mut message = String::from_utf8_lossy(&message).into_owned();
+                    if login.may_lack_tls(code) {
+                        message = error::tls_may_be_demanded(&message, &lane.server.to_string());
+                    }
+                    SqlError { code, sqlstate, message }
                 });
                 if !self.show_another(id, fault, said.as_ref()) {
                     self.fail_dial(id, fault, said, true);

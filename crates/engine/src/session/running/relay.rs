@@ -164,12 +164,13 @@ impl Proxy {
         if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
             return self.begin_relay(id, seq);
         }
-        let error = said
-            .filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION))
-            .unwrap_or_else(|| {
-                let why = self.explain_servers(id, hostgroup);
+        let error = match said {
+            Some(said) if Meaning::of(said.code).is(Meaning::OF_SESSION) => said,
+            said => {
+                let why = error::with_answer(self.explain_servers(id, hostgroup), said.as_ref());
                 error::no_server(hostgroup, &why)
-            });
+            }
+        };
         self.refuse_login(id, error);
     }
 }

@@ -104,8 +104,13 @@ impl Dice {
         chance > 0 && self.below(1_000_000) < u64::from(chance)
     }
 
+    /// A place in a list of this length.
+    pub(super) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap_or(0)
+    }
+
     /// A part of `whole`, at least 1 when there is any.
     pub(super) fn part(&mut self, whole: usize) -> usize {
-        if whole == 0 { 0 } else { 1 + self.below(whole as u64) as usize }
+        if whole == 0 { 0 } else { 1 + self.index(whole) }
     }
 }

@@ -77,8 +77,8 @@ impl Wires {
         let from = match &place.addr {
             Addr::Tcp(_) => {
                 // of two numbers for each connection
-                let host = 1 + (end / 2 % HOSTS) as u8;
-                let port = 1024 + (end % 60_000) as u16;
+                let host = 1 + u8::try_from(end / 2 % HOSTS).unwrap_or(0);
+                let port = 1024 + u16::try_from(end % 60_000).unwrap_or(0);
                 Addr::Tcp(std::net::SocketAddr::from(([127, 0, 0, host], port)))
             }
             Addr::Unix(_) => Addr::Unix(std::path::PathBuf::new()),

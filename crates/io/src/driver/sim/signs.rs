@@ -31,7 +31,7 @@ impl When {
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Sign {
     Acceptable(Listener),
-    Ready { sock: Sock, readable: bool, writable: bool },
+    Ready { sock: Sock, readable: bool, writable: bool, ended: bool },
 }
 
 impl Wires {
@@ -53,6 +53,16 @@ impl Wires {
         match bytes.or(closing) {
             Some(at) => When::arrived(at, self.now),
             None => When::Never,
+        }
+    }
+
+    /// When the end of what the other side sends is to be told, whatever came before it.
+    fn untold_end(&self, end: &WireEnd) -> When {
+        match end.end {
+            Some((at, errno)) if end.told != Some(errno) => {
+                When::arrived(self.stalled(end).map_or(at, |until| until.max(at)), self.now)
+            }
+            _ => When::Never,
         }
     }
 
@@ -110,10 +120,13 @@ impl Wires {
             let Some(sock) = end.sock else { continue };
             let read = if end.interest.read { self.readable(*id) } else { When::Never };
             let write = if end.interest.write { self.writable(end) } else { When::Never };
-            first = first.or(read).or(write);
-            if read == When::Now || write == When::Now {
-                let (readable, writable) = (read == When::Now, write == When::Now);
-                signs.push(Sign::Ready { sock, readable, writable });
+            let ended = if end.interest.is_end() { self.untold_end(end) } else { When::Never };
+            first = first.or(read).or(write).or(ended);
+            if [read, write, ended].contains(&When::Now) {
+                let ended = ended == When::Now;
+                let is_gone = ended && end.end.is_some_and(|(_, errno)| errno != 0);
+                let (readable, writable) = (read == When::Now || is_gone, write == When::Now);
+                signs.push(Sign::Ready { sock, readable, writable, ended });
             }
         }
         first

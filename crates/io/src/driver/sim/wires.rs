@@ -52,6 +52,8 @@ pub(super) struct WireEnd {
     pub(super) window: usize,
     /// When the stream ends, with 0 or the failure that ends it.
     pub(super) end: Option<(Micros, i32)>,
+    /// Which end was told since its interest changed.
+    pub(super) told: Option<i32>,
     /// It announced that it sends nothing more.
     shut: bool,
     slow: bool,
@@ -152,7 +154,7 @@ impl Wires {
         self.add_end(client, owner, server, to, stage);
         if !refused {
             self.add_end(server, usize::MAX, client, to, WireStage::Open);
-            let chosen = open[self.dice.below(open.len() as u64) as usize];
+            let chosen = open.get(self.dice.index(open.len())).copied().unwrap_or_default();
             if let Some(place) = self.places.get_mut(&chosen) {
                 place.queue.push_back((arrives, server));
             }
@@ -163,7 +165,8 @@ impl Wires {
 
     fn add_end(&mut self, id: usize, owner: usize, other: usize, to: &Addr, stage: WireStage) {
         let range = &self.faults.window_bytes;
-        let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64)) as usize;
+        let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64));
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
         let slow = self.dice.percent(self.faults.slow_percent);
         let end = WireEnd {
             stage,
@@ -176,6 +179,7 @@ impl Wires {
             inbox_bytes: 0,
             window: window.max(1),
             end: None,
+            told: None,
             shut: false,
             slow,
             rests_until: Micros(0),
@@ -188,11 +192,21 @@ impl Wires {
             end.owner = owner;
             end.sock = Some(sock);
             end.interest = interest;
+            end.told = None;
         }
         if let Some(reach) = self.drivers.get_mut(owner) {
             reach.ends.insert(id);
         }
         self.touch(id);
+    }
+
+    /// The end of a stream is told to its driver.
+    pub(super) fn note_told(&mut self, owner: usize, sock: Sock) {
+        let mut ends = self.ends.values_mut();
+        if let Some(end) = ends.find(|end| end.owner == owner && end.sock == Some(sock)) {
+            end.told = end.end.map(|(_, errno)| errno);
+        }
+        self.touch_driver(owner);
     }
 
     /// A driver has an end no more; another one may take it over by what stands for it.
@@ -261,8 +275,9 @@ impl Wires {
             && let Some(segment) = end.inbox.front_mut()
         {
             let taken = segment.len().min(count - filled);
-            let from = &segment.bytes[segment.taken..segment.taken + taken];
-            into[filled..filled + taken].copy_from_slice(from);
+            let room = into.iter_mut().skip(filled).take(taken);
+            let from = segment.bytes.iter().skip(segment.taken);
+            room.zip(from).for_each(|(to, from)| *to = *from);
             segment.taken += taken;
             filled += taken;
             if segment.len() == 0 {
@@ -308,7 +323,7 @@ impl Wires {
         }
         let mut bytes = Vec::with_capacity(count);
         for part in parts {
-            bytes.extend_from_slice(&part[..part.len().min(count - bytes.len())]);
+            bytes.extend(part.iter().take(count - bytes.len()));
         }
         self.carry(other, bytes);
         Ok(count)
