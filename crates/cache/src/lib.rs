@@ -8,6 +8,8 @@
 //! **Not here:** what may be kept, and what a reply means, which `engine` decides.
 #![forbid(unsafe_code)]
 
+mod fills;
+mod flights;
 mod follows;
 
 use std::sync::Arc;
@@ -17,6 +19,8 @@ use foldhash::quality::FixedState;
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 
+pub use fills::Fill;
+pub use flights::{Asking, Flight, Flights, Joining, Landing, Lead, Wait};
 pub use follows::{Basis, Followed, Follows};
 
 /// A reply as its server sent it.
@@ -41,6 +45,8 @@ pub struct About {
     pub since_us: u64,
     /// How long it may be told from then on, in microseconds.
     pub lives_us: u64,
+    /// How long it is kept beyond that, in microseconds, for when no server can answer.
+    pub stale_us: u64,
     /// What it rests on, where changes of that are seen.
     pub basis: Option<Basis>,
     /// A number that its statement is known by elsewhere.
@@ -53,14 +59,41 @@ impl CachedReply {
         Self { reply, about, renewed: AtomicBool::new(false) }
     }
 
+    /// When it is of no more use to anybody.
+    fn goes_us(&self) -> u64 {
+        self.ends_us(u64::MAX).saturating_add(self.about.stale_us)
+    }
+
     /// When it is too old for one that allows `lives_us` at most.
     fn ends_us(&self, lives_us: u64) -> u64 {
         self.about.since_us.saturating_add(self.about.lives_us.min(lives_us))
     }
 
     /// Whether nothing that it read has changed, as far as changes are seen.
-    fn is_current(&self) -> bool {
+    pub fn is_current(&self) -> bool {
         self.about.basis.as_ref().is_some_and(Basis::is_current)
+    }
+}
+
+/// What there is under a key.
+#[derive(Debug)]
+pub enum Lookup {
+    /// An answer that may be told.
+    Answer(Arc<CachedReply>),
+    /// One that is to be fetched anew, by whoever has this.
+    Late(Renewal),
+    /// Nothing that may be told.
+    Nothing,
+}
+
+/// Fetching what is to take the place of an answer. When this is dropped and the answer is still
+/// there, the next that asks fetches.
+#[derive(Debug)]
+pub struct Renewal(Arc<CachedReply>);
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.renewed.store(false, Ordering::Relaxed);
     }
 }
 
@@ -89,6 +122,8 @@ pub struct Figures {
     pub purged: u64,
     /// Those of them of which a table had changed.
     pub invalidated: u64,
+    /// Bytes of replies of which it is not known yet whether they are kept.
+    pub underway: u64,
 }
 
 /// The answers that are kept.
@@ -99,6 +134,8 @@ pub struct QueryCache {
     flushes: AtomicU64,
     invalidated: AtomicU64,
     follows: Follows,
+    flights: Arc<Flights>,
+    underway: fills::Underway,
 }
 
 impl QueryCache {
@@ -113,12 +150,14 @@ impl QueryCache {
         let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
         let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
         let (limit, flushes, invalidated, follows) = Default::default();
-        Self { store, purges, limit, flushes, invalidated, follows }
+        let (flights, underway) = (Flights::new(seed), fills::Underway::default());
+        Self { store, purges, limit, flushes, invalidated, follows, flights, underway }
     }
 
-    /// Keeps no more than so many bytes from now on; 0 for nothing.
+    /// Keeps no more than so many bytes from now on, replies on their way included; 0 for nothing.
     pub fn set_limit(&self, bytes: u64) {
         if self.limit.swap(bytes, Ordering::Relaxed) != bytes {
+            let bytes = bytes - fills::share_of(bytes);
             // the store gives each shard its part, rounded up
             self.store.set_capacity(bytes - bytes % SHARDS as u64);
         }
@@ -130,27 +169,54 @@ impl QueryCache {
     }
 
     /// The answer that is kept under a key, if it is young enough. The first that asks for one in
-    /// the last part of its time gets none, and is to fetch another one.
-    pub fn find(&self, key: &[u8], allowed: Allowed) -> Option<Arc<CachedReply>> {
+    /// the last part of its time is to fetch another one.
+    pub fn find(&self, key: &[u8], allowed: Allowed) -> Lookup {
         let Allowed { now_us, lives_us, soft_pct, unchanged } = allowed;
-        let answer = self.store.get(key)?;
-        if now_us >= answer.ends_us(u64::MAX) {
+        let Some(answer) = self.store.get(key) else { return Lookup::Nothing };
+        if now_us >= answer.goes_us() {
             self.forget(key, &answer);
-            return None;
+            return Lookup::Nothing;
         }
         if unchanged && !answer.is_current() {
             let forgotten = self.forget(key, &answer);
             self.invalidated.fetch_add(u64::from(forgotten), Ordering::Relaxed);
-            return None;
+            return Lookup::Nothing;
         }
         if now_us >= answer.ends_us(lives_us) {
-            return None;
+            return Lookup::Nothing;
         }
         let lives_us = answer.about.lives_us.min(lives_us);
         let soft_us = lives_us / 100 * u64::from(soft_pct);
         let is_late = soft_pct > 0 && now_us >= answer.about.since_us.saturating_add(soft_us);
-        let renews = is_late && !answer.renewed.swap(true, Ordering::Relaxed);
-        (!renews).then_some(answer)
+        match is_late && !answer.renewed.swap(true, Ordering::Relaxed) {
+            true => Lookup::Late(Renewal(answer)),
+            false => Lookup::Answer(answer),
+        }
+    }
+
+    /// The answer that is kept under a key, for when no server can give another one: its time may
+    /// be over by `stale_us` at most.
+    pub fn find_stale(
+        &self,
+        key: &[u8],
+        allowed: Allowed,
+        stale_us: u64,
+    ) -> Option<Arc<CachedReply>> {
+        let ends_us = |answer: &CachedReply| answer.ends_us(allowed.lives_us);
+        let is_young = |answer: &Arc<CachedReply>| {
+            allowed.now_us < ends_us(answer).saturating_add(stale_us).min(answer.goes_us())
+        };
+        self.store.get(key).filter(is_young)
+    }
+
+    /// Those who ask the same at the same time.
+    pub fn flights(&self) -> &Arc<Flights> {
+        &self.flights
+    }
+
+    /// What replies on their way may take together, in bytes.
+    pub(crate) fn underway_max(&self) -> u64 {
+        fills::share_of(self.limit.load(Ordering::Relaxed))
     }
 
     /// Forgets an answer that is told to nobody any more, if it is still there.
@@ -172,8 +238,12 @@ impl QueryCache {
 
     /// Keeps an answer in place of what was kept under its key, with the number of
     /// [`Self::flushes`] when it was asked for. `false` where it is too large, or too late.
-    pub fn keep(&self, (key, flushes): (Vec<u8>, u64), answer: CachedReply) -> bool {
-        let (key, answer) = (key.into_boxed_slice(), Arc::new(answer));
+    pub fn keep(
+        &self,
+        (key, flushes): (Vec<u8>, u64),
+        answer: impl Into<Arc<CachedReply>>,
+    ) -> bool {
+        let (key, answer) = (key.into_boxed_slice(), answer.into());
         if ByBytes.weight(&key, &answer) > self.store.shard_capacity() {
             return false;
         }
@@ -218,7 +288,7 @@ impl QueryCache {
         let entries = u64::try_from(self.store.len()).unwrap_or(u64::MAX);
         let invalidated = self.invalidated.load(Ordering::Relaxed);
         let (bytes, purged) = (self.store.weight(), self.purges.count());
-        Figures { entries, bytes, purged, invalidated }
+        Figures { entries, bytes, purged, invalidated, underway: self.underway.bytes() }
     }
 }
 
@@ -230,7 +300,7 @@ const ITEMS_GUESSED: usize = 1 << 16;
 
 /// What an answer takes beside its own bytes and those of its key: its places in the store, which
 /// grows by doubling, its fields, and what the allocator adds to three allocations.
-const OVERHEAD: u64 = 328;
+const OVERHEAD: u64 = 344;
 
 /// Answers weigh what they take of memory.
 #[derive(Clone)]

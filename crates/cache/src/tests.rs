@@ -5,7 +5,8 @@ use super::*;
 const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0, unchanged: false };
 
 fn about() -> About {
-    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500, basis: None, digest: 0 }
+    let (basis, digest) = (None, 0);
+    About { rows: 0, status: 2, since_us: 1_000, lives_us: 500, stale_us: 0, basis, digest }
 }
 
 fn answer(bytes: usize) -> CachedReply {
@@ -19,7 +20,10 @@ fn cache(limit: u64) -> QueryCache {
 }
 
 fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
-    cache.find(key, allowed).map(|answer| answer.reply.len())
+    match cache.find(key, allowed) {
+        Lookup::Answer(answer) => Some(answer.reply.len()),
+        Lookup::Late(_) | Lookup::Nothing => None,
+    }
 }
 
 #[test]
@@ -50,13 +54,52 @@ fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
 fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
     let cache = cache(1 << 20);
     cache.keep((b"a".to_vec(), 0), answer(1));
-    let at = |now_us| told(&cache, b"a", Allowed { now_us, lives_us: 500, soft_pct: 60, ..NOW });
-    assert_eq!([1_299, 1_300, 1_301, 1_499].map(at), [Some(1), None, Some(1), Some(1)]);
+    let allowed = |now_us| Allowed { now_us, lives_us: 500, soft_pct: 60, ..NOW };
+    let at = |now_us| told(&cache, b"a", allowed(now_us));
+    let late = |now_us| match cache.find(b"a", allowed(now_us)) {
+        Lookup::Late(renewal) => renewal,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(at(1_299), Some(1));
+    let failed = late(1_300);
+    assert_eq!([1_301, 1_499].map(at), [Some(1), Some(1)]);
+    drop(failed);
+    let renewal = late(1_302);
+    assert_eq!(at(1_303), Some(1));
     cache.keep(
         (b"a".to_vec(), 0),
         CachedReply::new([7; 2].into(), About { since_us: 1_400, ..about() }),
     );
-    assert_eq!([1_499, 1_700, 1_701].map(at), [Some(2), None, Some(2)]);
+    drop(renewal);
+    assert_eq!(at(1_499), Some(2));
+    let _next = late(1_700);
+    assert_eq!(at(1_701), Some(2));
+}
+
+#[test]
+fn an_answer_whose_time_is_over_is_kept_as_long_as_it_may_bridge_a_failure() {
+    let cache = cache(1 << 20);
+    let kept = || CachedReply::new([7; 1].into(), About { stale_us: 300, ..about() });
+    cache.keep((b"a".to_vec(), 0), kept());
+    let stale = |now_us, lives_us, stale_us| {
+        cache.find_stale(b"a", Allowed { now_us, lives_us, ..NOW }, stale_us).is_some()
+    };
+    // of 500 that it lives, from 1,000 on
+    assert_eq!(told(&cache, b"a", Allowed { now_us: 1_500, ..NOW }), None);
+    let table = [
+        (1_599, 500, 100, true),
+        (1_600, 500, 100, false),
+        (1_799, 900, 900, true),
+        (1_800, 900, 900, false),
+        (1_299, 100, 200, true),
+        (1_300, 100, 200, false),
+    ];
+    for (now_us, lives_us, stale_us, is_told) in table {
+        assert_eq!(stale(now_us, lives_us, stale_us), is_told, "{now_us} {lives_us} {stale_us}");
+    }
+    assert_eq!(cache.figures().entries, 1);
+    assert_eq!(told(&cache, b"a", Allowed { now_us: 1_800, ..NOW }), None);
+    assert_eq!(cache.figures().entries, 0, "it is of no use any more");
 }
 
 #[test]

@@ -33,6 +33,19 @@ pub(crate) fn pipeline_depth(text: &str) -> Result<Option<u32>, String> {
     number(text, "pipeline_depth", 1024)
 }
 
+/// The `coalesce` of a column that holds JSON: whether those who ask the same share an answer.
+pub(crate) fn coalesce(text: &str) -> Result<Option<bool>, String> {
+    const NAME: &str = "coalesce";
+    let is_said = member(text, NAME)?.is_some();
+    Ok(Some(switch(text, NAME)?).filter(|_| is_said))
+}
+
+/// The `serve_stale_ms` of a column that holds JSON: for how long a cached answer may be told
+/// beyond its time, a week at most.
+pub(crate) fn serve_stale_ms(text: &str) -> Result<Option<u32>, String> {
+    number(text, "serve_stale_ms", 7 * 24 * 3_600_000)
+}
+
 /// A whole number of a column that holds JSON; `None` where it says nothing of that.
 pub(crate) fn number(text: &str, name: &str, max: u32) -> Result<Option<u32>, String> {
     let Some(number) = member(text, name)? else { return Ok(None) };

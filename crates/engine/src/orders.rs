@@ -7,6 +7,7 @@ use core::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use cache::Flight;
 use wire::connect::Compression;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
@@ -121,6 +122,14 @@ pub enum Order {
         worker: usize,
         /// Whose lane it has to be, where it matters.
         of: Option<Arc<str>>,
+    },
+    /// Tells another worker that a flight has landed which somebody waits for there
+    /// (`Proxy::on_landed`).
+    Landed {
+        /// Which worker.
+        worker: usize,
+        /// What has landed.
+        flight: Arc<Flight>,
     },
     /// Closes a socket: after what was sent to it is out for a client, at once for a lane.
     Close(End),
@@ -263,6 +272,7 @@ impl Orders {
             | Order::Give { lane, .. } => !goes(End::Lane(*lane)),
             Order::Close(_)
             | Order::Want { .. }
+            | Order::Landed { .. }
             | Order::LookUp(_)
             | Order::Kill(_)
             | Order::LoginEnded { .. }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cache::{Followed, QueryCache};
+use cache::{Flight, Followed, QueryCache};
 use wire::auth::rsa::ServerKey;
 use wire::{Caps, Status};
 
@@ -23,7 +23,8 @@ use crate::report::Quota;
 use crate::route::QueryProcessor;
 pub use crate::session::{Arrival, LoggedIn, Parcel, Secured};
 use crate::session::{
-    Client, Defaults, Defects, Dues, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
+    Client, Defaults, Defects, Dues, Joiners, Killing, Mirrors, Newcomers, Phase, Session, Surveys,
+    Warned,
 };
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
@@ -124,6 +125,8 @@ pub struct Proxy {
     pub(crate) cache_key: Vec<u8>,
     /// Changes that answers in the cache end with, of the hostgroups that were asked.
     pub(crate) followed: Vec<(HostgroupId, Arc<Followed>)>,
+    /// Sessions that wait for the answers to others' queries.
+    pub(crate) joined: Joiners,
     /// Buffers for commands, so that none is allocated for the next one.
     pub(crate) spare: Vec<Vec<u8>>,
     /// The same for digests.
@@ -188,6 +191,7 @@ impl Proxy {
             draining: false,
             cache_key: Vec::new(),
             followed: Vec::new(),
+            joined: Joiners::default(),
             spare: Vec::new(),
             spare_digests: Vec::new(),
             texts: Registry::default(),
@@ -341,15 +345,8 @@ impl Proxy {
                 session.input.unheard = true;
             }
         }
-        let source = self.source_of(end);
-        if let Some(source) = source {
-            self.stats.pauses += 1;
-            if let (End::Client(session), End::Lane(lane)) = (source, end)
-                && let Some(session) = self.sessions.get_mut(session)
-            {
-                session.input.paused_for = Some(lane);
-            }
-            self.orders.push(Order::Pause(source));
+        if !matches!(end, End::Client(id) if self.is_heard_by_others(id)) {
+            self.pause_for(end);
         }
         self.work_off();
     }
@@ -374,6 +371,18 @@ impl Proxy {
             }
             self.orders.push(Order::Resume(source));
         }
+    }
+
+    /// Pauses whoever sends to an end.
+    pub(crate) fn pause_for(&mut self, end: End) {
+        let Some(source) = self.source_of(end) else { return };
+        self.stats.pauses += 1;
+        if let (End::Client(session), End::Lane(lane)) = (source, end)
+            && let Some(session) = self.sessions.get_mut(session)
+        {
+            session.input.paused_for = Some(lane);
+        }
+        self.orders.push(Order::Pause(source));
     }
 
     /// Whose bytes go to this end now.
@@ -502,6 +511,12 @@ impl Proxy {
         let is_done = self.kill(request) == Killing::Done;
         self.work_off();
         is_done
+    }
+
+    /// A flight has landed that sessions here wait for; may be told again.
+    pub fn on_landed(&mut self, flight: &Arc<Flight>) {
+        self.tell_landed(flight);
+        self.work_off();
     }
 
     /// From now on sessions end as soon as they have no transaction open.

@@ -89,6 +89,12 @@ pub struct Route {
     pub cache_empty_result: bool,
     /// What ends the cached result beside its time, by its rules.
     pub invalidation: Option<Invalidation>,
+    /// Whether those who ask the same at the same time share an answer; `None` for: where it is
+    /// cached.
+    pub coalesce: Option<bool>,
+    /// Milliseconds for which a cached result may be told beyond its time where no server can
+    /// answer.
+    pub serve_stale_ms: u32,
     /// The server must have what this session last wrote in that hostgroup.
     pub gtid_from_hostgroup: Option<HostgroupId>,
     /// The server must have this transaction, as `uuid:number`.
@@ -108,6 +114,15 @@ pub struct Route {
     pub applied: bool,
     /// Whether `destination` is fast routing's.
     pub fast_routed: bool,
+}
+
+impl Route {
+    /// For how many milliseconds an answer is good for others; 0 for those alone who have asked
+    /// before its statement is sent, and `None` for nobody.
+    #[inline]
+    pub(crate) fn shared_for_ms(&self) -> Option<u32> {
+        self.cache_ttl_ms.or((self.coalesce == Some(true)).then_some(0))
+    }
 }
 
 /// What the proxy answers itself.
@@ -411,6 +426,8 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
             verdict.cache_empty_result.unwrap_or(by_default)
         },
         invalidation: verdict.invalidation,
+        coalesce: verdict.coalesce,
+        serve_stale_ms: verdict.serve_stale_ms.unwrap_or(0),
         gtid_from_hostgroup: verdict.gtid_from_hostgroup,
         min_gtid: None,
         max_lag_ms: None,

@@ -50,6 +50,7 @@ pub(crate) use arriving::newcomers::Newcomers;
 pub use arriving::newcomers::{Arrival, LoggedIn};
 pub(crate) use arriving::passwords::Unjudged;
 pub use arriving::secured::Secured;
+pub(crate) use command::coalesced::Joiners;
 pub(crate) use command::kill_statement::Killing;
 pub(crate) use command::mirror::Mirrors;
 pub(crate) use due::Dues;
@@ -264,6 +265,8 @@ pub(crate) enum Phase {
     Clearing(Option<Box<Login>>),
     /// For its time: a rule makes it wait.
     Delayed(command::delay::Delayed),
+    /// For the answer that another session has asked for.
+    Joined(Box<command::coalesced::Joined>),
     /// For a lane.
     Waiting(Waiting),
     /// For a server.
@@ -294,6 +297,7 @@ impl Phase {
             Self::Idle => "idle",
             Self::Clearing(_) => "waiting for a reset",
             Self::Delayed(_) => "delayed by a rule",
+            Self::Joined(_) => "waiting for the answer to the same query",
             Self::Waiting(_) => "waiting for a connection",
             Self::Running(Running { stage: Stage::Aligning { .. }, .. }) => "aligning",
             Self::Running(Running { stage: Stage::Infile(_), .. }) => "receiving a file",

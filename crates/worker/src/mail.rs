@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::ids::HostgroupId;
 use engine::login_checks::{CheckOutcome, CheckTicket};
-use engine::orders::{End, KillRequest};
+use engine::orders::{End, Flight, KillRequest};
 use engine::proxy::{Parcel, Proxy};
 use engine::rules::RuleScratch;
 use engine::snapshot::Snapshot;
@@ -58,6 +58,8 @@ pub enum Mail {
     LookedUp(Arc<str>, Option<IpAddr>),
     /// PAM or LDAP has said whether a password is right, or nobody could say.
     LoginChecked(CheckTicket, CheckOutcome),
+    /// What somebody waits for has landed on another worker.
+    Landed(Arc<Flight>),
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept clients here, too.
@@ -144,6 +146,7 @@ impl Worker {
                 self.mention(|proxy| proxy.on_looked_up(&name, addr));
             }
             Mail::LoginChecked(ticket, outcome) => self.login_checked(&ticket, outcome),
+            Mail::Landed(flight) => drop(self.see_through(|proxy| proxy.on_landed(&flight))),
             Mail::Kill(request) => {
                 self.mention(|proxy| proxy.on_kill(&request));
             }

@@ -96,21 +96,8 @@ impl Worker {
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
             Order::Close(end) => self.close(io, *end),
             Order::Give { lane, hostgroup, worker } => self.give(io, *lane, *hostgroup, *worker),
-            Order::Want { hostgroup, worker, of } => {
-                for other in &self.peers {
-                    let (hostgroup, worker, of) = (*hostgroup, *worker, of.clone());
-                    // a session that waits asks again
-                    let _ = other.post(Mail::Want { hostgroup, worker, of });
-                }
-            }
-            Order::Kill(request) => {
-                // this one has looked among its own
-                let own = self.proxy.number();
-                let others = self.peers.iter().enumerate().filter(|(number, _)| *number != own);
-                for (_, worker) in others {
-                    // a full mailbox drops the kill, as a lost packet would; the client can repeat
-                    let _ = worker.post(Mail::Kill(request.clone()));
-                }
+            Order::Want { .. } | Order::Landed { .. } | Order::Kill(_) => {
+                self.tell_workers(&orders.list[at]);
             }
             Order::CountFailedLogins { session, client } => {
                 self.count_failed_logins(*session, client)
@@ -129,6 +116,28 @@ impl Worker {
             | Order::SendData { .. } => {}
         }
         at + 1
+    }
+
+    /// Tells other workers something. A full mailbox loses it, as a network would.
+    fn tell_workers(&self, order: &Order) {
+        let own = self.proxy.number();
+        for (number, other) in self.peers.iter().enumerate() {
+            let mail = match order {
+                // whoever waits asks again
+                Order::Want { hostgroup, worker, of } => {
+                    let (hostgroup, worker, of) = (*hostgroup, *worker, of.clone());
+                    Mail::Want { hostgroup, worker, of }
+                }
+                // whoever waits looks when its time is over
+                Order::Landed { worker, flight } if *worker == number => {
+                    Mail::Landed(flight.clone())
+                }
+                // this one has looked among its own, and the client can repeat it
+                Order::Kill(request) if number != own => Mail::Kill(request.clone()),
+                _ => continue,
+            };
+            let _ = other.post(mail);
+        }
     }
 
     /// Sends everything from `at` on that goes to `end`, in one piece.

@@ -23,7 +23,7 @@ const fn row(
 
 /// Every member of the workspace; a member without a row is an error.
 pub(super) const CRATES: &[LayerRow] = &[
-    row("crates/cache", &[], &["foldhash", "quick_cache"], &[]),
+    row("crates/cache", &["io"], &["foldhash", "quick_cache"], &[]),
     row("crates/wire", &[], &["aws-lc-rs", "ed25519-dalek", "memchr"], &[]),
     row("crates/client", &["wire"], &[], &[]),
     row("crates/sql", &[], &["memchr"], &[]),

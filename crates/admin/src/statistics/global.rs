@@ -104,6 +104,7 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 /// What ProxySQL does not count, by the names of the documentation.
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     let families = [
+        "cache_coalesce",
         "proxy_headers",
         "uncached_",
         "unkept_",
@@ -117,6 +118,7 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
         "stored_code_",
     ];
     let alone = [
+        "cache_stale_told",
         "clients_redirected",
         "server_stalls",
         "server_tls_failures",

@@ -152,10 +152,15 @@ fn connections_of_accounts_are_shown_by_server_with_their_limits() {
 }
 
 /// Counters that ProxySQL has not, but for families.
-const NAMED: [&str; 57] = [
+const NAMED: [&str; 63] = [
     "admin_connections_refused",
     "aurora_checks_failed",
     "aurora_checks_ok",
+    "cache_coalesce_full",
+    "cache_coalesce_gave_up",
+    "cache_coalesce_unshared",
+    "cache_coalesced",
+    "cache_stale_told",
     "clients_redirected",
     "delayed",
     "denied_without_tls",
@@ -209,6 +214,7 @@ const NAMED: [&str; 57] = [
     "unkept_empty",
     "unkept_large",
     "unkept_other",
+    "unkept_room",
     "unkept_warnings",
 ];
 

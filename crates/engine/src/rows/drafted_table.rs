@@ -258,10 +258,19 @@ rows! {
     /// 1 ends the evaluation.
     apply: i64 = flag("apply").default("0").check("apply IN (0,1)");
     /// JSON: `{"flagOUTs":[{"id":1,"weight":1}]}` chooses the flag by weight, `{"sni":["a","b"]}`
-    /// asks for the host by which a client called in TLS; or empty.
+    /// asks for the host by which a client called in TLS, `{"coalesce":true}` has those share an
+    /// answer who ask the same at once, `{"serve_stale_ms":60000}` tells a cached answer for so
+    /// much longer where no server can answer; or empty.
     attributes: String = text("attributes")
         .default("''").check("JSON_VALID(attributes) OR attributes = ''")
-        .members(&["pipeline_depth", "flagOUTs", "sni", "invalidate"]);
+        .members(&[
+            "pipeline_depth",
+            "flagOUTs",
+            "sni",
+            "invalidate",
+            "coalesce",
+            "serve_stale_ms",
+        ]);
     /// Free text.
     comment: Option<String> = text("comment").null();
 }

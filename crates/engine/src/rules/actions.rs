@@ -43,6 +43,8 @@ struct More {
     gtid_from_hostgroup: Option<HostgroupId>,
     log: Option<bool>,
     pipeline_depth: Option<u32>,
+    coalesce: Option<bool>,
+    serve_stale_ms: Option<u32>,
 }
 
 impl Actions {
@@ -94,7 +96,7 @@ impl More {
         Self {
             cache_ttl_ms: cells.optional("cache_ttl", row.cache_ttl, 1),
             cache_empty_result: cells.optional_flag("cache_empty_result", row.cache_empty_result),
-            invalidation: invalidation(cells),
+            invalidation: attribute(cells, Invalidation::of),
             cache_timeout_ms: cells.optional("cache_timeout", row.cache_timeout, 0),
             reconnect: cells.optional_flag("reconnect", row.reconnect),
             timeout_ms: cells.optional("timeout", row.timeout, 0),
@@ -109,7 +111,9 @@ impl More {
             multiplex: multiplex(cells),
             gtid_from_hostgroup: cells.hostgroup("gtid_from_hostgroup", row.gtid_from_hostgroup),
             log: cells.optional_flag("log", row.log),
-            pipeline_depth: pipeline_depth(cells),
+            pipeline_depth: attribute(cells, json::pipeline_depth),
+            coalesce: attribute(cells, json::coalesce),
+            serve_stale_ms: attribute(cells, json::serve_stale_ms),
         }
     }
 
@@ -137,21 +141,19 @@ impl More {
         set(&mut verdict.gtid_from_hostgroup, &self.gtid_from_hostgroup);
         set(&mut verdict.log, &self.log);
         set(&mut verdict.pipeline_depth, &self.pipeline_depth);
+        set(&mut verdict.coalesce, &self.coalesce);
+        set(&mut verdict.serve_stale_ms, &self.serve_stale_ms);
     }
 }
 
-fn pipeline_depth(cells: &mut Cells<'_, '_>) -> Option<u32> {
+/// What the attributes say of one thing.
+fn attribute<T>(
+    cells: &mut Cells<'_, '_>,
+    find: fn(&str) -> Result<Option<T>, String>,
+) -> Option<T> {
     // a text that is no JSON is told by whoever looks for flags in it
     json::parse(&cells.row.attributes).ok()?;
-    json::pipeline_depth(&cells.row.attributes).unwrap_or_else(|reason| {
-        cells.fault("attributes", reason);
-        None
-    })
-}
-
-fn invalidation(cells: &mut Cells<'_, '_>) -> Option<Invalidation> {
-    json::parse(&cells.row.attributes).ok()?;
-    Invalidation::of(&cells.row.attributes).unwrap_or_else(|reason| {
+    find(&cells.row.attributes).unwrap_or_else(|reason| {
         cells.fault("attributes", reason);
         None
     })

@@ -46,6 +46,12 @@ pub struct RuleVerdict {
     pub log: Option<bool>,
     /// Commands of several sessions that its connection may carry.
     pub pipeline_depth: Option<u32>,
+    /// Whether those who ask the same at the same time share an answer; without a time for which
+    /// it is cached, only an answer to a statement that was sent after all of them had asked.
+    pub coalesce: Option<bool>,
+    /// Milliseconds for which a cached result may be told beyond its time where no server can
+    /// answer.
+    pub serve_stale_ms: Option<u32>,
     /// The chain's flag at its end.
     pub flag: u32,
     /// Whether a rule with `apply=1` ended the evaluation.

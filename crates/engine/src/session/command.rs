@@ -7,6 +7,7 @@
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `cached`: what the query cache answers;
+//! - `coalesced`: what is answered as another session's query is;
 //! - `variable_texts`: of what texts may be made that a session has run;
 //! - `binlog`, `local_file`: replicas, and files of clients;
 //! - `delay`, `mirror`: what rules make of a query beside its route;
@@ -14,6 +15,7 @@
 
 pub(crate) mod binlog;
 pub(crate) mod cached;
+pub(crate) mod coalesced;
 pub(crate) mod delay;
 pub(crate) mod dispatch;
 pub(crate) mod internal_session;

@@ -3,6 +3,9 @@
 //! for the reply to the next session on that lane.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use cache::Flight;
 
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::Lease;
@@ -27,6 +30,8 @@ enum Due {
     Room(HostgroupId),
     /// A copy of a query has ended: another one may set off.
     Copies,
+    /// What sessions of this worker wait for has landed.
+    Landed(Arc<Flight>),
 }
 
 impl Dues {
@@ -39,7 +44,7 @@ impl Dues {
     pub(crate) fn has(&self, lane: LaneId) -> bool {
         let is_it = |due: &Due| match due {
             Due::Lane(id) | Due::Opened(id) | Due::Tended(id) => *id == lane,
-            Due::Room(_) | Due::Copies => false,
+            Due::Room(_) | Due::Copies | Due::Landed(_) => false,
         };
         self.lane == Some(lane) || self.others.iter().any(is_it)
     }
@@ -57,6 +62,11 @@ impl Dues {
     /// A hostgroup has room for another lane.
     pub(crate) fn room(&mut self, hostgroup: HostgroupId) {
         self.others.push_back(Due::Room(hostgroup));
+    }
+
+    /// What sessions wait for has landed.
+    pub(crate) fn landed(&mut self, flight: Arc<Flight>) {
+        self.others.push_back(Due::Landed(flight));
     }
 
     /// Another copy may set off.
@@ -97,6 +107,7 @@ impl Proxy {
                 Due::Tended(lane) => self.offer_tended(lane),
                 Due::Room(hostgroup) => self.wake_first(hostgroup),
                 Due::Copies => self.set_off_copies(),
+                Due::Landed(flight) => self.tell_landed(&flight),
             }
             while let Some(lane) = self.dues.lane.take() {
                 self.offer_freed(lane);

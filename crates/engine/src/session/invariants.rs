@@ -40,6 +40,7 @@ impl Proxy {
         }
         self.check_pool();
         self.check_queues();
+        self.check_joined();
         self.texts.check_invariants();
         for (connection, id) in &self.connections {
             let session = self.sessions.get(*id);
@@ -123,6 +124,10 @@ impl Proxy {
                     "I-SESSION-6: what is dialed for a session knows so"
                 );
             }
+            Phase::Joined(joined) => assert!(
+                self.is_in_line(id, joined),
+                "I-SESSION-11: who waits for the answer to another's query is found by it"
+            ),
             Phase::Relaying(lane) => assert_eq!(
                 self.lanes.get(*lane).map(|lane| lane.lease),
                 Some(Lease::Relay(id)),
@@ -182,6 +187,17 @@ impl Proxy {
                 assert_eq!(lists.insert(id, lease), None, "I-POOL-2: a lane is in one list, once");
             }
         }
+    }
+
+    /// Whoever is found by the query of another waits for its answer.
+    fn check_joined(&self) {
+        let waits =
+            |(_, session): &(SessionId, &Session)| matches!(session.phase, Phase::Joined(_));
+        assert_eq!(
+            self.joined.len(),
+            self.sessions.iter().filter(waits).count(),
+            "I-QUEUE-4: whoever is found by another's query waits for its answer"
+        );
     }
 
     /// Whoever stands in a queue waits, there and nowhere else.

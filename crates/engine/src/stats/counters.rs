@@ -315,6 +315,16 @@ counters! {
     pub cache_bytes_kept: u64,
     /// Bytes of answers that were told from the cache.
     pub cache_bytes_told: u64,
+    /// Statements that were answered by what others had asked for at the same time.
+    pub cache_coalesced: u64,
+    /// Statements that waited for such an answer as long as they may, and were sent.
+    pub cache_coalesce_gave_up: u64,
+    /// Statements that were sent because what they had waited for could not be shared.
+    pub cache_coalesce_unshared: u64,
+    /// Statements that were sent because too many waited for the same already.
+    pub cache_coalesce_full: u64,
+    /// Statements that no server could answer, and an answer did whose time was over.
+    pub cache_stale_told: u64,
     /// Statements not looked for in the cache: no plain reads.
     pub uncached_statement: u64,
     /// Statements not looked for in the cache: they depend on more than data.
@@ -341,6 +351,8 @@ counters! {
     pub unkept_empty: u64,
     /// Answers that were not kept: with warnings.
     pub unkept_warnings: u64,
+    /// Answers that were not kept: the bytes of others on their way left no room.
+    pub unkept_room: u64,
     /// Answers that were not kept: errors, and what is not one result.
     pub unkept_other: u64,
     /// Reads that did not share a lane: configured so.

@@ -23,6 +23,14 @@ pub(super) const ROWS: &[Variable] = &[
     .unit(Unit::Percent)
     .acts(Effect::AtOnce),
     mysql(
+        "query_cache_coalesce_wait_ms",
+        int(0, 600_000),
+        "1000",
+        "How long a query waits for the answer to the same one that runs already; 0 for not at all.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
         "query_cache_handle_warnings",
         int(0, 1),
         "0",

@@ -22,6 +22,7 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
+    ("mysql-query_cache_coalesce_wait_ms", "ours: all who miss at once ask a server there"),
     ("mysql-login_check_threads", "ours: nothing checks passwords by PAM or LDAP there"),
     ("mysql-login_check_queue_max", "ours: see login_check_threads"),
     ("mysql-login_check_timeout", "ours: see login_check_threads"),

@@ -187,6 +187,8 @@ vars! {
     query_cache_size_mb: u32 = "mysql-query_cache_size_MB",
     /// Share of its time after which an answer is fetched anew, in percent.
     query_cache_soft_ttl_pct: u32 = "mysql-query_cache_soft_ttl_pct",
+    /// How long a query waits for the answer to another one; 0 for not at all.
+    query_cache_coalesce_wait_ms: u64 = "mysql-query_cache_coalesce_wait_ms",
     /// 1 also keeps answers with warnings.
     query_cache_handle_warnings: u32 = "mysql-query_cache_handle_warnings",
     /// Whether answers without rows are kept.

@@ -176,7 +176,9 @@ fn every_action_is_told_and_the_last_word_wins() {
         multiplex: Some(2),
         gtid_from_hostgroup: Some(10),
         log: Some(1),
-        attributes: r#"{"pipeline_depth": 0, "invalidate": "binlog_or_ttl"}"#.into(),
+        attributes: r#"{"pipeline_depth": 0, "invalidate": "binlog_or_ttl", "coalesce": false,
+                        "serve_stale_ms": 8}"#
+            .into(),
         ..rule(1)
     };
     let mut expected = RuleVerdict {
@@ -199,6 +201,8 @@ fn every_action_is_told_and_the_last_word_wins() {
         gtid_from_hostgroup: Some(HostgroupId(10)),
         log: Some(true),
         pipeline_depth: Some(0),
+        coalesce: Some(false),
+        serve_stale_ms: Some(8),
         flag: 0,
         applied: false,
         rewritten: false,

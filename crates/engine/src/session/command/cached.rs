@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cache::{Allowed, CachedReply, Followed};
+use cache::{Allowed, CachedReply, Fill, Followed, Lookup};
 use sql::{Access, Effects, Facts, Modes, Verb};
 use wire::Status;
 
@@ -30,7 +30,7 @@ pub(crate) enum FromCache {
     NotTold { fills: bool },
 }
 
-/// What most keys need no more of.
+/// What most keys need no more of; whoever asks with a longer one waits for nobody.
 const KEY_BYTES_KEPT: usize = 1 << 14;
 
 const UNASKED: FromCache = FromCache::NotTold { fills: false };
@@ -57,7 +57,7 @@ impl Proxy {
         asked: &CachedText<'_>,
         route: &Route,
     ) -> FromCache {
-        match route.cache_ttl_ms.filter(|_| !asked.is_cut) {
+        match route.shared_for_ms().filter(|_| !asked.is_cut) {
             None => UNASKED,
             Some(ttl_ms) => self.look_for_text(id, asked, (route, ttl_ms)),
         }
@@ -90,7 +90,7 @@ impl Proxy {
         reach: Effects,
         route: &Route,
     ) -> FromCache {
-        match route.cache_ttl_ms.filter(|_| !is_cut) {
+        match route.shared_for_ms().filter(|_| !is_cut) {
             None => UNASKED,
             Some(ttl_ms) => self.look_for_execution(id, (stmt, raw), reach, (route, ttl_ms)),
         }
@@ -132,11 +132,16 @@ impl Proxy {
         (route, ttl_ms, why): (&Route, u32, Option<Uncached>),
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
-        if !self.offer.cache.is_on() || session.is_mirror() {
+        let coalesces = route.coalesce != Some(false)
+            && route.delay_ms == 0
+            && self.snapshot.vars.query_cache_coalesce_wait_ms > 0;
+        let is_idle = ttl_ms == 0 && !coalesces;
+        if is_idle || !self.offer.cache.is_on() || session.is_mirror() {
             return UNASKED;
         }
         let followed = match why {
             Some(why) => Err(why),
+            None if ttl_ms == 0 => Ok(None),
             None => self.invalidated_by(id, route),
         };
         let followed = match followed {
@@ -160,17 +165,27 @@ impl Proxy {
             soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
             unchanged: followed.is_some(),
         };
-        let found = self.offer.cache.find(&key, allowed);
-        self.stats.cache_lookups += 1;
-        let outcome = match &found {
-            Some(answer) => {
-                self.tell_cached(id, answer);
+        let found = match allowed.lives_us {
+            0 => Lookup::Nothing,
+            _ => {
+                self.stats.cache_lookups += 1;
+                self.offer.cache.find(&key, allowed)
+            }
+        };
+        let outcome = match found {
+            Lookup::Answer(answer) => {
+                self.note_hit(id);
+                self.tell_cached(id, &answer);
                 FromCache::Told
             }
-            None => {
-                self.note_cached(id, |row| row.misses += 1);
-                let fills = self.fills(id, &key, (question, followed), (route, allowed.lives_us));
-                FromCache::NotTold { fills }
+            Lookup::Late(_) | Lookup::Nothing => {
+                if allowed.lives_us > 0 {
+                    self.note_cached(id, |row| row.misses += 1);
+                }
+                match self.filling_of(&key, allowed, (id, question, followed), route) {
+                    None => UNASKED,
+                    Some(filling) => self.ask_for(id, filling, found, coalesces),
+                }
             }
         };
         key.shrink_to(KEY_BYTES_KEPT);
@@ -178,35 +193,62 @@ impl Proxy {
         outcome
     }
 
-    /// What the server says to a question is kept, unless there is a reason not to.
-    fn fills(
+    /// What is to be kept of what the server says to a question, unless there is a reason not to.
+    fn filling_of(
         &mut self,
-        id: SessionId,
         key: &[u8],
-        (question, followed): (&Question<'_>, Option<Arc<Followed>>),
-        (route, lives_us): (&Route, u64),
-    ) -> bool {
+        allowed: Allowed,
+        (id, question, followed): (SessionId, &Question<'_>, Option<Arc<Followed>>),
+        route: &Route,
+    ) -> Option<Box<Filling>> {
         if key.len() as u64 > self.cached_bytes_max() {
             self.stats.unkept_large += 1;
-            return false;
+            return None;
         }
         let basis = match followed.map(|followed| self.basis(id, question, &followed)) {
             Some(Err(why)) => {
                 self.note_uncached(id, why);
-                return false;
+                return None;
             }
             noted => noted.and_then(Result::ok),
         };
-        let asked = (key.to_vec(), self.offer.cache.flushes());
-        let filling = Filling::new(asked, (lives_us, basis), route.cache_empty_result);
+        let begun = (key.to_vec(), Fill::new(&self.offer.cache));
+        let stale_us = u64::from(route.serve_stale_ms) * 1000;
+        Some(Filling::new(begun, (allowed, stale_us, basis), route.cache_empty_result))
+    }
+
+    /// A question is to be sent that nothing may be told to, or that is to be asked anew; with
+    /// others who ask the same, where it `coalesces`.
+    fn ask_for(
+        &mut self,
+        id: SessionId,
+        mut filling: Box<Filling>,
+        found: Lookup,
+        coalesces: bool,
+    ) -> FromCache {
+        filling.renewal = match found {
+            Lookup::Late(renewal) => Some(renewal),
+            Lookup::Answer(_) | Lookup::Nothing => None,
+        };
+        let looks_again = filling.renewal.is_none();
+        let coalesces = coalesces && filling.key.len() <= KEY_BYTES_KEPT;
         self.begin_filling(id, filling);
-        true
+        match coalesces && self.ask_with_others(id, looks_again) {
+            true => FromCache::Told,
+            false => FromCache::NotTold { fills: true },
+        }
     }
 
     /// Counts a statement that has nothing to do with the cache, though a rule says otherwise.
     fn note_uncached(&mut self, id: SessionId, why: Uncached) {
         *why.counter(&mut self.stats) += 1;
         self.note_cached(id, |row| row.note_reason(why.name()));
+    }
+
+    /// Counts a statement that is answered by what was there.
+    pub(crate) fn note_hit(&mut self, id: SessionId) {
+        self.stats.cache_hits += 1;
+        self.note_cached(id, |row| row.hits += 1);
     }
 
     /// Counts something of the cache under the digest of the statement at hand.
@@ -217,17 +259,13 @@ impl Proxy {
     }
 
     /// Tells a client what is in the cache, as the server told it.
-    fn tell_cached(&mut self, id: SessionId, answer: &CachedReply) {
+    pub(crate) fn tell_cached(&mut self, id: SessionId, answer: &CachedReply) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         (session.last.row_count, session.last.found_rows) = (-1, answer.about.rows);
         session.last.told = Status(answer.about.status);
-        self.stats.cache_hits += 1;
         let bytes = answer.reply.len() as u64;
         self.stats.cache_bytes_told += bytes;
-        self.note_cached(id, |row| {
-            row.hits += 1;
-            row.bytes_told += bytes;
-        });
+        self.note_cached(id, |row| row.bytes_told += bytes);
         self.count(id, true);
         let rows = QueryRows { sent: answer.about.rows, ..QueryRows::default() };
         self.tell_end(id, None, rows);

@@ -24,6 +24,9 @@ impl Proxy {
         placing: Option<Placing>,
     ) {
         if delay_ms == 0 {
+            if job.fills && self.joins(id, &job, placing) {
+                return;
+            }
             return self.begin_with(id, job, placing);
         }
         self.stats.delayed += 1;
@@ -34,7 +37,8 @@ impl Proxy {
         self.wake(id, until_us);
     }
 
-    fn begin_with(&mut self, id: SessionId, job: Job, placing: Option<Placing>) {
+    /// Sets off with a kept command.
+    pub(crate) fn begin_with(&mut self, id: SessionId, job: Job, placing: Option<Placing>) {
         match placing {
             Some(placing) => self.begin(id, job, placing),
             None => self.check_out(id, job, None),

@@ -66,6 +66,7 @@ impl Proxy {
                 | Phase::Checking(_)
                 | Phase::Clearing(_)
                 | Phase::Delayed(_)
+                | Phase::Joined(_)
                 | Phase::Waiting(_)
                 | Phase::Dialing { .. } => self.hold_input(id, rest),
                 Phase::Collecting(span) => {
@@ -74,8 +75,7 @@ impl Proxy {
                 }
                 Phase::Relaying(lane) => {
                     let lane = *lane;
-                    self.relay_unread(lane, taken, rest);
-                    rest.len()
+                    self.relay_unread(lane, taken, rest)
                 }
                 Phase::Skipping { span, .. } => {
                     let fed = span.feed(rest);

@@ -40,7 +40,20 @@ impl Proxy {
     /// Gives back the buffer of a command that is not needed any more.
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        (session.serving.data, session.serving.filling) = (None, None);
+        session.serving.data = None;
+        if session.serving.filling.is_some() {
+            return self.drop_filling_and_kept(id);
+        }
+        let buffer = std::mem::take(&mut session.serving.kept);
+        self.spare_buffer(buffer);
+    }
+
+    /// The same where its answer was to be kept: nothing has come of that.
+    #[cold]
+    fn drop_filling_and_kept(&mut self, id: SessionId) {
+        self.lead_no_more(id);
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.serving.filling = None;
         let buffer = std::mem::take(&mut session.serving.kept);
         self.spare_buffer(buffer);
     }

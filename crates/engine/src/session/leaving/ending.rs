@@ -18,10 +18,18 @@ use crate::session::running::kill::Killed;
 use crate::session::{Job, Phase, Then, What};
 
 impl Proxy {
-    /// A command ends with an error because no server could serve it to its end. The session lives
-    /// on, unless its client has sent more behind it: that counts on what the command would have
-    /// left, and would have gone with the client's own connection.
+    /// A command ends with an error because no server could serve it to its end, unless there is an
+    /// answer for that case.
     pub(crate) fn fail_unserved(&mut self, id: SessionId, job: &Job, error: &SqlError) {
+        if !(job.fills && self.is_bridged(id)) {
+            self.fail_refused(id, job, error);
+        }
+    }
+
+    /// A command ends with an error that no other server would spare it. The session lives on,
+    /// unless its client has sent more behind it: that counts on what the command would have left,
+    /// and would have gone with the client's own connection.
+    pub(crate) fn fail_refused(&mut self, id: SessionId, job: &Job, error: &SqlError) {
         // what is told with the next command ends nothing
         self.fail_job_with(id, job, error, Then::Unserved(error.clone()));
         if job.upload.is_none() {
@@ -165,6 +173,7 @@ impl Proxy {
         *counter += u64::from(counts);
         self.stats.clients_aborted += u64::from(!orderly);
         self.stop_waiting(id);
+        self.leave_joined(id);
         // a shared lane's others are not to be hit: a reply that nobody waits for is thrown away
         let running = self.running(id);
         let shares = running.as_ref().is_some_and(|running| running.shared);
@@ -200,6 +209,7 @@ impl Proxy {
         let owes = |job: &Job| job.what != What::LoginSchema;
         match self.sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Delayed(delayed)) => owes(&delayed.job),
+            Some(Phase::Joined(joined)) => owes(&joined.job),
             Some(Phase::Waiting(waiting)) => owes(&waiting.job),
             Some(Phase::Running(running)) => owes(&running.job),
             Some(Phase::Skipping { then, .. }) => !matches!(then, Then::Nothing),

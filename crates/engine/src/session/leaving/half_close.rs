@@ -108,7 +108,7 @@ impl Session {
     /// Whether what it does comes to an end without another byte of its client.
     fn goes_on_alone(&self) -> bool {
         match &self.phase {
-            Phase::Clearing(_) | Phase::Delayed(_) | Phase::Waiting(_) => true,
+            Phase::Clearing(_) | Phase::Delayed(_) | Phase::Joined(_) | Phase::Waiting(_) => true,
             Phase::Relaying(_) => true,
             Phase::Running(running) => match running.stage {
                 Stage::Aligning { .. } => true,

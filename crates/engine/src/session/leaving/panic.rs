@@ -86,6 +86,7 @@ impl Proxy {
                 self.pool.waiters(waiting.job.hostgroup).any(|waiter| waiter == id)
                     && waiting.dialing.is_none_or(dials)
             }
+            Phase::Joined(joined) => self.is_in_line(id, joined),
             Phase::Running(running) if running.shared => {
                 let lane = self.lanes.get(running.lane);
                 lane.is_some_and(|lane| lane.place_of(id).is_some())
@@ -168,6 +169,8 @@ impl Proxy {
     fn abandon_session(&mut self, id: SessionId) {
         let owes = self.owes_answer(id);
         self.stop_waiting(id);
+        self.leave_joined(id);
+        self.lead_no_more(id);
         self.forget_connection(id);
         let Some(session) = self.sessions.remove(id) else { return };
         self.pool.forget_everywhere(id);

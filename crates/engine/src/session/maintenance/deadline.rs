@@ -113,6 +113,7 @@ impl Proxy {
             Phase::Clearing(_) => self.go_on_cleared(id),
             Phase::Waiting(_) => self.look_again(id),
             Phase::Delayed(_) => self.check_delay(id),
+            Phase::Joined(_) => self.check_joined_time(id),
             Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
             Phase::Running(_) => self.check_running_time(id),
             Phase::Dialing { lane: None } => {

@@ -174,7 +174,7 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
     let shown = lane_id.and_then(|lane| lane_of(lane, session, lanes));
     let others = session.held.iter().filter(|held| Some(held.lane) != lane_id);
     let since_us = match &session.phase {
-        Phase::Delayed(_) | Phase::Waiting(_) | Phase::Running(_) => {
+        Phase::Delayed(_) | Phase::Joined(_) | Phase::Waiting(_) | Phase::Running(_) => {
             session.serving.asked.since_us()
         }
         _ => None,
@@ -234,7 +234,10 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
         Phase::Delayed(_) => "Delay",
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",
         Phase::Relaying(_) => "Fast forward",
-        Phase::Collecting(_) | Phase::Skipping { .. } | Phase::Discarding { .. } => "Query",
+        Phase::Joined(_)
+        | Phase::Collecting(_)
+        | Phase::Skipping { .. }
+        | Phase::Discarding { .. } => "Query",
         Phase::Running(Running { stage: Stage::Aligning { .. }, .. }) => {
             match lane.and_then(Lane::next_owner) {
                 Some(Owner::Step(owner, step)) if owner == id => match step {
@@ -264,6 +267,7 @@ fn text_of(session: &Session) -> Option<Vec<u8>> {
         Phase::Running(running) => running.job,
         Phase::Waiting(waiting) => waiting.job,
         Phase::Delayed(delayed) => delayed.job,
+        Phase::Joined(joined) => joined.job,
         _ => return None,
     };
     let text = match job.what {

@@ -96,7 +96,7 @@ impl Proxy {
                 false => self.refuse_login(id, said.clone()),
             };
         }
-        self.fail_unserved(id, &job, said);
+        self.fail_refused(id, &job, said);
     }
 
     /// A lane that was opened for a session stands. Where it can never serve that one, no other

@@ -3,7 +3,9 @@
 //! Decides which of them are kept, by how they end. Which statements may be asked of the cache is
 //! decided before, in `command::cached`; how long bytes stay is the store's.
 
-use cache::{About, Basis, CachedReply};
+use std::sync::Arc;
+
+use cache::{About, Allowed, Basis, CachedReply, Fill, Landing, Lead, Renewal, Wait};
 use wire::Status;
 use wire::result::End as ReplyEnd;
 
@@ -13,18 +15,29 @@ use crate::session::Running;
 use crate::session::replying::reply::Outcome;
 use crate::stats::Counters;
 
-/// A reply that is to be kept.
+/// A reply that is to be kept, or told to others who wait for it.
 pub(crate) struct Filling {
-    key: Vec<u8>,
+    pub key: Vec<u8>,
     /// How often the cache was flushed before it was asked for.
-    flushes: u64,
-    /// What has come of it; nothing more where it is too large.
-    reply: Option<Vec<u8>>,
-    lives_us: u64,
+    pub flushes: u64,
+    /// What has come of it, or why no more is held.
+    reply: Result<Fill, Unkept>,
+    /// How old an answer may be.
+    allowed: Allowed,
+    /// How much longer it may be told where no server can answer, in microseconds.
+    pub stale_us: u64,
     /// What it rests on, where it ends with a change of that.
     basis: Option<Basis>,
     /// Also if it has no row.
     empty_too: bool,
+    /// Somebody can be told, now or later.
+    pub copies: bool,
+    /// Others may wait for it.
+    pub lead: Option<Lead>,
+    /// What is waited for before it is asked for, or told in its place.
+    pub awaited: Option<Wait>,
+    /// It takes the place of another answer, as long as this is here.
+    pub renewal: Option<Renewal>,
 }
 
 /// Why a reply is not kept.
@@ -34,6 +47,8 @@ enum Unkept {
     Changed,
     /// It takes too many bytes.
     Large,
+    /// Others on their way take too many.
+    Room,
     /// It has no row.
     Empty,
     /// There are warnings behind it.
@@ -48,6 +63,7 @@ impl Unkept {
         match self {
             Self::Changed => "changed",
             Self::Large => "large",
+            Self::Room => "room",
             Self::Empty => "empty",
             Self::Warnings => "warnings",
             Self::Other => "other",
@@ -59,6 +75,7 @@ impl Unkept {
         match self {
             Self::Changed => &mut stats.unkept_changed,
             Self::Large => &mut stats.unkept_large,
+            Self::Room => &mut stats.unkept_room,
             Self::Empty => &mut stats.unkept_empty,
             Self::Warnings => &mut stats.unkept_warnings,
             Self::Other => &mut stats.unkept_other,
@@ -77,13 +94,56 @@ const OF_ANY_READ: Status = Status(
 );
 
 impl Filling {
-    /// One of which nothing has come.
+    /// One of which nothing has come, that nobody waits for.
     pub(crate) fn new(
-        (key, flushes): (Vec<u8>, u64),
-        (lives_us, basis): (u64, Option<Basis>),
+        (key, reply): (Vec<u8>, Fill),
+        (allowed, stale_us, basis): (Allowed, u64, Option<Basis>),
         empty_too: bool,
     ) -> Box<Self> {
-        Box::new(Self { key, flushes, reply: Some(Vec::new()), lives_us, basis, empty_too })
+        let (flushes, copies, reply) = (0, true, Ok(reply));
+        let (lead, awaited, renewal) = (None, None, None);
+        Box::new(Self {
+            key,
+            flushes,
+            reply,
+            allowed,
+            stale_us,
+            basis,
+            empty_too,
+            copies,
+            lead,
+            awaited,
+            renewal,
+        })
+    }
+
+    /// How long it is kept, in microseconds; 0 for not at all.
+    pub(crate) fn lives_us(&self) -> u64 {
+        self.allowed.lives_us
+    }
+
+    /// How old an answer may be that is told now.
+    pub(crate) fn allowed(&self, now_us: u64) -> Allowed {
+        Allowed { now_us, ..self.allowed }
+    }
+
+    /// Whether others wait for what has come so far, and comes.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.reply.is_ok() && self.lead.as_ref().is_some_and(Lead::is_awaited)
+    }
+
+    /// Adds a part; why nothing of it is held any more, where that is so from now on.
+    fn add(&mut self, part: &[u8], most: u64) -> Option<Unkept> {
+        let Ok(reply) = &mut self.reply else { return None };
+        let bytes = u64::try_from(self.key.len() + reply.len() + part.len());
+        let why = match bytes {
+            Ok(bytes) if bytes > most => Unkept::Large,
+            Ok(_) if reply.add(part) => return None,
+            Ok(_) => Unkept::Room,
+            Err(_) => Unkept::Large,
+        };
+        self.reply = Err(why);
+        Some(why)
     }
 
     /// Why what has come with this end is not kept.
@@ -93,8 +153,8 @@ impl Filling {
             && end.track.is_none()
             && end.status.contains(Status::AUTOCOMMIT)
             && end.status.without(OF_ANY_READ) == Status::NONE;
-        if self.reply.is_none() {
-            Some(Unkept::Large)
+        if let Err(why) = self.reply {
+            Some(why)
         } else if !is_plain {
             Some(Unkept::Other)
         } else if end.warnings > 0 && !(with_warnings && self.clear_warnings()) {
@@ -111,8 +171,8 @@ impl Filling {
     /// Has its end tell of no warnings; `false` where it is none of the one form that has nothing
     /// to tell of them behind its columns as well.
     fn clear_warnings(&mut self) -> bool {
-        let Some(reply) = &mut self.reply else { return false };
-        let of_ok = reply.last_chunk_mut::<11>().filter(|end| end[..3] == [7, 0, 0]);
+        let Ok(reply) = &mut self.reply else { return false };
+        let of_ok = reply.bytes_mut().last_chunk_mut::<11>().filter(|end| end[..3] == [7, 0, 0]);
         match of_ok {
             Some([_, _, _, _, 0xfe, 0, 0, _, _, warnings @ ..]) => {
                 warnings.fill(0);
@@ -131,9 +191,23 @@ impl Proxy {
     }
 
     /// The reply to the session's next command is to be kept.
-    pub(crate) fn begin_filling(&mut self, id: SessionId, filling: Box<Filling>) {
+    pub(crate) fn begin_filling(&mut self, id: SessionId, mut filling: Box<Filling>) {
+        filling.flushes = self.offer.cache.flushes();
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.serving.filling = Some(filling);
+    }
+
+    /// What is kept of the reply to a session's command.
+    pub(crate) fn filling(&mut self, id: SessionId) -> Option<&mut Filling> {
+        self.sessions.get_mut(id)?.serving.filling.as_deref_mut()
+    }
+
+    /// Changes what is kept of the reply to a session's command.
+    pub(crate) fn with_filling(&mut self, id: SessionId, change: impl FnOnce(&mut Filling)) {
+        match self.filling(id) {
+            Some(filling) => change(filling),
+            None => self.impossible(()),
+        }
     }
 
     /// A part of the reply to a command whose answer is to be kept; the first one, where it is
@@ -141,15 +215,22 @@ impl Proxy {
     #[inline(never)]
     pub(crate) fn fill(&mut self, id: SessionId, part: &[u8], is_first: bool) {
         let most = self.cached_bytes_max();
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Some(filling) = &mut session.serving.filling else { return self.impossible(()) };
-        if is_first {
-            filling.reply = Some(Vec::new());
+        let cache = &self.offer.cache;
+        let session = self.sessions.get_mut(id);
+        let Some(filling) = session.and_then(|it| it.serving.filling.as_deref_mut()) else {
+            return self.impossible(());
+        };
+        if !filling.copies {
+            return;
         }
-        let Some(reply) = &mut filling.reply else { return };
-        match u64::try_from(filling.key.len() + reply.len() + part.len()) {
-            Ok(bytes) if bytes <= most => reply.extend_from_slice(part),
-            _ => filling.reply = None,
+        if is_first {
+            filling.reply = Ok(Fill::new(cache));
+        }
+        // whoever waits for what cannot be held waits no longer
+        if filling.add(part, most).is_some()
+            && let Some(lead) = filling.lead.take()
+        {
+            self.land_unshared(id, lead);
         }
     }
 
@@ -165,21 +246,49 @@ impl Proxy {
             Outcome::Done(end) if is_same => filling.unkept(end, with_warnings),
             _ => Some(Unkept::Other),
         };
-        if let Some(why) = why {
-            return self.note_unkept(id, why);
+        let lead = filling.lead.take();
+        if filling.copies
+            && let Some(why) = why
+        {
+            self.note_unkept(id, why);
         }
-        let (Filling { key, flushes, reply, lives_us, basis, .. }, Outcome::Done(end)) =
-            (*filling, outcome)
-        else {
-            return self.impossible(());
+        let landing = match (why, outcome) {
+            // whether anybody keeps it is no matter of those who wait
+            (None | Some(Unkept::Empty | Unkept::Changed), Outcome::Done(end))
+                if filling.copies =>
+            {
+                let answer =
+                    self.keep_filled(id, *filling, (why.is_none(), running.started_us), end);
+                answer.map_or(Landing::Unshared, Landing::Answer)
+            }
+            _ if running.killed.is_some() => Landing::Lost,
+            _ => Landing::Unshared,
         };
-        let reply = reply.unwrap_or_default().into_boxed_slice();
+        if let Some(lead) = lead {
+            self.land(lead, landing);
+        }
+    }
+
+    /// The answer that has come; in the cache, where it `keeps`.
+    fn keep_filled(
+        &mut self,
+        id: SessionId,
+        filling: Filling,
+        (keeps, since_us): (bool, u64),
+        end: &ReplyEnd,
+    ) -> Option<Arc<CachedReply>> {
+        let Filling { key, flushes, reply, allowed, stale_us, basis, .. } = filling;
+        let reply = reply.ok()?.into_reply();
+        let lives_us = allowed.lives_us;
         let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
-        let since_us = running.started_us;
-        let digest = session.serving.asked.digest_and_text().0;
+        let digest = self.sessions.get(id)?.serving.asked.digest_and_text().0;
         let (rows, status) = (end.rows, end.status.0);
-        let about = About { rows, status, since_us, lives_us, basis, digest };
-        match self.offer.cache.keep((key, flushes), CachedReply::new(reply, about)) {
+        let about = About { rows, status, since_us, lives_us, stale_us, basis, digest };
+        let answer = Arc::new(CachedReply::new(reply, about));
+        if !keeps || lives_us == 0 {
+            return Some(answer);
+        }
+        match self.offer.cache.keep((key, flushes), answer.clone()) {
             true => {
                 self.stats.cache_fills += 1;
                 self.stats.cache_bytes_kept += bytes;
@@ -193,6 +302,7 @@ impl Proxy {
             false if flushes != flushes_now => self.note_unkept(id, Unkept::Other),
             false => self.note_unkept(id, Unkept::Large),
         }
+        Some(answer)
     }
 
     /// Counts an answer that is not kept.

@@ -45,6 +45,7 @@ impl Proxy {
         let job = match &session.phase {
             Phase::Waiting(waiting) => waiting.job,
             Phase::Delayed(delayed) => delayed.job,
+            Phase::Joined(joined) => joined.job,
             Phase::Running(running) if running.shared => {
                 if !self.interrupt_shared(id, &error::query_interrupted()) {
                     self.kill_running(id, Killed::Asked);
@@ -54,6 +55,7 @@ impl Proxy {
             _ => return self.kill_running(id, Killed::Asked),
         };
         self.stop_waiting(id);
+        self.leave_joined(id);
         self.fail_job(id, &job, &error::query_interrupted());
     }
 

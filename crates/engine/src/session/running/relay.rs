@@ -127,11 +127,12 @@ impl Proxy {
 
     /// Passes on what the client of a fast-forward session sent, behind so many bytes that were
     /// taken before.
-    pub(crate) fn relay_unread(&mut self, lane_id: LaneId, taken: usize, bytes: &[u8]) {
+    pub(crate) fn relay_unread(&mut self, lane_id: LaneId, taken: usize, bytes: &[u8]) -> usize {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.marks.owed = lane.marks.owed.after_client(bytes);
         }
         self.relay_to_lane(lane_id, taken..taken + bytes.len());
+        bytes.len()
     }
 
     /// Kills, on its server, what a fast-forward session has under way: a server that works does

@@ -68,6 +68,9 @@ impl Proxy {
             changed: false,
             step_error: None,
         });
+        if job.fills {
+            self.note_filling_sent(id);
+        }
         if let Some(missing) = self.missing_statement(id, lane_id, &job) {
             return self.prepare_on_lane(id, lane_id, &job, &missing, &plan);
         }

@@ -170,6 +170,9 @@ impl Proxy {
         self.stats.lane_executes += executes;
         self.stats.shared_executes += executes;
         let is_full = lane.depth() > self.pool.depth_of(&lane.server, depth_max);
+        if job.fills {
+            self.note_filling_sent(id);
+        }
         self.patch_statement(id, lane_id, &job);
         self.watch(id, &job);
         if is_full {
