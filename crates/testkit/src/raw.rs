@@ -125,6 +125,16 @@ impl Hall {
         self.clients.parts_mut().1.close(sock);
     }
 
+    /// A client takes nothing of what comes from now on.
+    pub fn hold(&mut self, sock: Sock) {
+        self.clients.parts_mut().1.pause(sock);
+    }
+
+    /// It takes what has come, and what comes.
+    pub fn release(&mut self, sock: Sock) {
+        self.clients.parts_mut().1.resume(sock);
+    }
+
     /// Ends what a client sends when all of it is out; it still listens.
     pub fn end_sending(&mut self, sock: Sock) {
         let mut ends = false;
