@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use io::Micros;
 
+use crate::shared_questions::GivenAnswer;
 use crate::sim::SimLimits;
 
 /// The shared notes of one run.
@@ -28,6 +29,10 @@ pub struct Board {
     pub kills_asked: BTreeSet<u32>,
     /// By which command a session was told last, with OK, that it begins anew.
     pub anew: BTreeMap<u32, u32>,
+    /// What servers said to questions that many ask.
+    pub given: Vec<GivenAnswer>,
+    /// When the answers that the proxy keeps were flushed last.
+    pub flushed: Option<Micros>,
     /// How often each write was executed.
     pub writes: BTreeMap<(u32, u32), u32>,
     /// Executions whose statement the server did not have any more.

@@ -49,6 +49,8 @@ pub struct Habits {
     pub careless: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
+    /// They ask what others ask as well.
+    pub shares: bool,
     /// The server that takes their writes is another one now and then.
     pub wander: bool,
 }

@@ -4,6 +4,7 @@
 //! * [`sim`]: whole runs on a network in memory; start here.
 //! * [`mysqld`] and [`client`]: the two ends. Both take every byte of an answer from [`answer`],
 //!   by the words ([`meta`]) that the client wrote into its statement.
+//! * [`shared_questions`]: what many ask in the same words, and which answers are right.
 //! * [`coverage`]: what many runs have to bring about.
 //! * [`raw`]: a client that sends what a test tells it to.
 //! * [`planted`]: bugs put in on purpose, to see that they are found.
@@ -19,4 +20,5 @@ pub mod mysqld;
 pub mod planted;
 pub mod raw;
 pub mod settings;
+pub mod shared_questions;
 pub mod sim;

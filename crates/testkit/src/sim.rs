@@ -48,7 +48,7 @@ pub use changes::snapshot;
 use configurations::Configurations;
 pub use limits::SimLimits;
 pub use trio::{Stage, Trio};
-pub use weather::Weather;
+pub use weather::{SimCache, Weather};
 
 /// Runs seeds on all cores; each result is told by the core that it came from.
 pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<RunReport, RunFailure>) + Sync) {

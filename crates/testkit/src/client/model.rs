@@ -198,6 +198,11 @@ impl Model {
         !self.must_roll_back && !self.flagged && self.cursor.is_none() && self.warned == 0
     }
 
+    /// Whether what many ask may come now, and leaves nothing behind.
+    pub(super) fn shares(&self) -> bool {
+        self.is_at_ease() && self.autocommit && !self.relayed
+    }
+
     pub(super) fn after(&self, effects: &[Effect]) -> Self {
         let mut after = self.clone();
         effects.iter().for_each(|effect| after.apply(effect));

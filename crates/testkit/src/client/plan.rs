@@ -1,6 +1,7 @@
 //! What a simulated client does next, and what must come back. The choice follows from the dice
 //! and from the shadow model; the answers from `answer`. Knows no sockets.
 
+use io::Micros;
 use wire::command::{self, code};
 use wire::frame;
 use wire::reply::{ColumnDef, ColumnFlags, ColumnKind, write_text_result};
@@ -34,6 +35,8 @@ pub(super) struct Sending {
 pub(super) struct Setting<'a> {
     pub(super) model: &'a Model,
     pub(super) number: u32,
+    /// Time.
+    pub(super) now: Micros,
     /// Connection ids of sessions, its own included.
     pub(super) connections: &'a [u32],
     pub(super) own_connection: u32,

@@ -1,12 +1,14 @@
 //! The reads of a simulated client, and what they leave behind.
 
-use wire::Caps;
+use wire::{Caps, command};
 
 use super::model::{Effect, Model};
 use super::plan::{Sending, Setting};
+use super::reply::Expect;
 use crate::answer::{self, CALCULATES, Voice, of_whole};
 use crate::dice::Dice;
 use crate::meta::{AnswerKind, Counts, Shape};
+use crate::shared_questions::{BRIDGED, SharedAsking, SharedQuestion, home_of};
 
 impl Setting<'_> {
     /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
@@ -24,6 +26,26 @@ impl Setting<'_> {
         let meta = self.opening(self.model.meta(self.number, shape));
         let rest = vec!["v FROM t"; shape.results as usize].join("; SELECT ");
         self.text("read", "SELECT", &rest, meta, Vec::new())
+    }
+
+    /// What many ask, where that changes nothing.
+    pub(super) fn shared(&self, dice: &mut Dice) -> Sending {
+        let question = SharedQuestion::any(self.kind(dice), dice.below(6));
+        let (counts, name) =
+            (Counts { found: Some(question.rows().into()), affected: -1 }, question.name());
+        let mut bytes = Vec::new();
+        command::write_query(&mut bytes, question.text().as_bytes());
+        let home = home_of(&self.model.user, &self.model.home());
+        let alone = self.model.transaction != 0;
+        let shared = Some(SharedAsking { question, home, at: self.now, alone });
+        let counts = Some(counts);
+        let expect = Expect { number: self.number, shared, counts, ..Expect::default() };
+        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+    }
+
+    /// Which of them; more often what a server is not needed for, where servers are lost.
+    fn kind(&self, dice: &mut Dice) -> usize {
+        if self.losses && dice.percent(50) { BRIDGED } else { dice.index(BRIDGED + 1) }
     }
 
     /// A read that is told apart from others, since lanes are not shared for all of them.

@@ -8,6 +8,7 @@ use wire::reply::ErrPacket;
 
 use super::model::Effect;
 use crate::meta::{Counts, Meta};
+use crate::shared_questions::SharedAsking;
 
 /// An answer that is awaited.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,8 @@ pub(super) struct Expect {
     pub(super) counts: Option<Counts>,
     /// The file to be sent when the request for it has come.
     pub(super) file: Option<Meta>,
+    /// What many ask, whose right answers follow from what servers say.
+    pub(super) shared: Option<SharedAsking>,
     /// The account of a `COM_CHANGE_USER`, whose packets are read one by one.
     pub(super) change_user: Option<String>,
 }

@@ -74,7 +74,9 @@ pub(super) struct Stay {
 
 impl Stay {
     pub(super) fn new(tag: u32, sock: Sock, dice: &mut Dice, habits: &Habits) -> Self {
-        let mut persona = match habits.crowd && (habits.drills || dice.percent(90)) {
+        let is_alike = habits.crowd && (habits.drills || dice.percent(90))
+            || habits.shares && dice.percent(80);
+        let mut persona = match is_alike {
             true => Persona::of_crowd(dice),
             false => Persona::new(dice),
         };
@@ -316,6 +318,7 @@ impl Stay {
         let setting = Setting {
             model: &self.model,
             number: self.number,
+            now: around.io.now(),
             connections: &connections,
             own_connection: self.connection,
             large: around.habits.large,
@@ -330,7 +333,9 @@ impl Stay {
         };
         let often = if setting.drills { 95 } else { 80 };
         let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(often);
+        let shares = around.habits.shares && self.model.shares() && around.dice.percent(50);
         let sending = match (read, crowds) {
+            _ if shares => setting.shared(around.dice),
             // while data for a statement waits on a connection, others are free to share theirs
             (false, true) if self.model.is_littered() && around.dice.percent(50) => {
                 setting.read(around.dice)
@@ -378,6 +383,10 @@ impl Stay {
         };
         if expect.change_user.is_some() {
             return self.on_change_user(around);
+        }
+        if let Some(shared) = expect.shared.as_ref().filter(|_| expect.position == 0) {
+            let (caps, status) = (self.model.caps, self.model.status());
+            expect.candidates = shared.right(&around.board.borrow(), caps, status);
         }
         let (taken, outcome) = expect.take(&self.input);
         self.input.drain(..taken);

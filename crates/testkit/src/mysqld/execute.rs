@@ -16,6 +16,7 @@ use crate::board::Board;
 use crate::meta::{AnswerKind, Counts, Home, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
+use crate::shared_questions::{GivenAnswer, SharedQuestion, home_of};
 use crate::sim::rules::NEVER_SEEN;
 
 /// `mysql-max_stmts_per_connection`.
@@ -29,7 +30,10 @@ const STATEMENTS_KEPT: usize = 16;
 const WORDS_MAX: usize = 1000;
 
 /// The tables of all statements.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 15] = [
+    "bridged_t",
+    "joint_t",
+    "kept_t",
     "child_t",
     "paying_t",
     "t",
@@ -169,6 +173,9 @@ impl Conn {
 
     fn on_query(&mut self, text: &[u8], of: &Mysqld, board: &mut Board) -> Reaction {
         self.check_table(text, board);
+        if let Some(question) = SharedQuestion::in_text(text) {
+            return self.on_shared(question, board);
+        }
         if let Some(meta) = Meta::in_text(text) {
             self.check(&meta, of, board);
             return self.on_words(&String::from_utf8_lossy(text), &meta, board);
@@ -220,6 +227,17 @@ impl Conn {
                 Reaction::Reply(answer::error(1064, "nonsense"))
             }
         }
+    }
+
+    /// A question that many ask.
+    fn on_shared(&mut self, question: SharedQuestion, board: &mut Board) -> Reaction {
+        self.count(Counts { found: Some(question.rows().into()), affected: -1 });
+        (self.warned, self.killable) = (None, true);
+        let home = home_of(&self.user, &self.home());
+        let given = GivenAnswer { question, home, server: self.server_name, at: self.now };
+        let reply = given.bytes(self.caps, self.status());
+        board.given.push(given);
+        Reaction::Reply(reply)
     }
 
     /// A client's text.

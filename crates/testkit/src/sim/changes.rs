@@ -17,6 +17,7 @@ use super::{Stage, Trio, Weather, rules};
 use crate::dice::Dice;
 use crate::mysqld::execute::STATEMENTS_MAX;
 use crate::mysqld::login::ACCOUNTS;
+use crate::shared_questions::LARGEST;
 
 /// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
 pub fn snapshot(weather: &Weather) -> Snapshot {
@@ -43,6 +44,9 @@ pub(super) fn draft(weather: &Weather) -> Draft {
         replication: weather.habits.wander.then(Moves::pair).into_iter().collect(),
         ..Draft::default()
     };
+    if weather.shares.is_some() {
+        draft.rules.splice(0..0, rules::shared());
+    }
     (weather.amend)(&mut draft);
     draft
 }
@@ -78,6 +82,13 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
     if weather.habits.long {
         pairs.push(("mysql-threshold_query_length", "1024".into()));
         pairs.push(("mysql-max_allowed_packet", "8192".into()));
+    }
+    if let Some(shares) = weather.shares {
+        pairs.extend([
+            ("mysql-query_cache_coalesce_wait_ms", shares.wait_ms.to_string()),
+            ("mysql-query_cache_soft_ttl_pct", shares.soft_pct.to_string()),
+            ("mysql-threshold_resultset_size", LARGEST.to_string()),
+        ]);
     }
     pairs.extend(weather.limits.variables());
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()

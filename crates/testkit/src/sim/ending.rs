@@ -71,6 +71,12 @@ impl Trio {
         if logged_in != 0 {
             return Err(self.failure(format!("{logged_in} clients are counted as logged in")));
         }
+        let cache = &self.stage.offer.cache;
+        let (flights, underway) = (cache.flights().count(), cache.figures().underway);
+        if (flights, underway) != (0, 0) {
+            let what = format!("{flights} questions and {underway} bytes are under way still");
+            return Err(self.failure(what));
+        }
         for account in self.stage.snapshot.users.iter() {
             let connected = account.connected.load(Ordering::Relaxed);
             if connected != 0 {

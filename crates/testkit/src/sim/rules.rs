@@ -3,6 +3,8 @@
 
 use engine::rows::{RuleRow, ServerRow};
 
+use crate::shared_questions::{BRIDGED_MS, KEPT_MS, STALE_MS};
+
 /// The hostgroup whose server is never there.
 const NOBODY: i64 = 5;
 
@@ -61,6 +63,23 @@ fn deeds() -> Vec<RuleRow> {
         reads(renaming(83, 7, "twice_changed_t", "mirrored_t")),
         RuleRow { multiplex: Some(0), ..rule(90, r"\bsticky_t\b") },
         RuleRow { multiplex: Some(1), ..rule(91, r"\bshared_t\b") },
+    ]
+}
+
+/// Answers that several clients may be told.
+pub(super) fn shared() -> Vec<RuleRow> {
+    let (kept, bridged) = (Some(KEPT_MS), Some(BRIDGED_MS));
+    let stale = format!(r#"{{"serve_stale_ms": {STALE_MS}}}"#);
+    let joint = r#"{"coalesce": true}"#.to_owned();
+    vec![
+        RuleRow { cache_ttl: kept, ..rule(100, r"\bkept_t\b") },
+        RuleRow { attributes: joint, ..rule(101, r"\bjoint_t\b") },
+        RuleRow {
+            cache_ttl: bridged,
+            cache_empty_result: Some(0),
+            attributes: stale,
+            ..rule(102, r"\bbridged_t\b")
+        },
     ]
 }
 

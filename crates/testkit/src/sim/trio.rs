@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use engine::lane::Lease;
 use engine::login_checks::LoginCheck;
-use engine::proxy::Proxy;
+use engine::proxy::{Offer, Proxy};
 use engine::report::LogEvent;
 use engine::snapshot::Snapshot;
 use engine::stats::{Counters, Parts};
@@ -83,6 +83,8 @@ pub struct Stage {
     /// Passwords that somebody else is to check.
     pub login_checks: Arc<Mutex<Vec<Arc<LoginCheck>>>>,
     pub(crate) shared: Arc<Shared>,
+    /// What all workers offer, and keep.
+    pub(super) offer: Arc<Offer>,
     pub(super) server_addrs: Vec<Addr>,
     /// How many panics were planted.
     strikes: Arc<AtomicU64>,
@@ -112,10 +114,13 @@ impl Stage {
         let addresses = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let addresses = Arc::new(ServerAddresses::new(addresses));
         let strikes = Arc::new(AtomicU64::new(0));
+        let offer = simulator.offer();
+        // the time of each run begins anew
+        offer.cache.flush();
         let workers = (0..weather.workers).map(|_| {
             let mut outside = outside(&shared, &addresses, &log, dice.split());
             outside.check_login = keeping(&login_checks);
-            let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
+            let decider = Proxy::new(snapshot.clone(), offer.clone(), dice.throw(), [7; 32]);
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
             worker.add_door(&local_addr);
@@ -150,6 +155,7 @@ impl Stage {
             local_addr,
             login_checks,
             shared,
+            offer,
             server_addrs,
             strikes,
         };
@@ -217,10 +223,15 @@ impl Trio {
     /// Runs until all clients have gone for good.
     pub fn run(&mut self, weather: &Weather) -> Result<(), RunFailure> {
         let mut mail = Dice::new(self.seed ^ 0x6d61_696c);
+        let mut flushes = Dice::new(self.seed ^ 0x666c_7573_6800);
+        let flushes_per_mille = weather.shares.map_or(0, |shares| shares.flushes_per_mille);
         while !self.clients.service().are_over() {
             self.step()?;
             if weather.blows_per_mille > 0 && self.dice.below(1000) < weather.blows_per_mille {
                 self.blow();
+            }
+            if flushes_per_mille > 0 && flushes.below(1000) < flushes_per_mille {
+                self.flush();
             }
             let changes = weather.changes_per_mille;
             if changes > 0 && self.dice.below(1000) < changes {
@@ -375,6 +386,15 @@ impl Trio {
         let mut board = self.stage.board.borrow_mut();
         board.count("blow");
         board.tell(|| format!("a blow on {addr}"));
+    }
+
+    /// An administrator has the proxy forget all answers.
+    fn flush(&self) {
+        self.stage.offer.cache.flush();
+        let mut board = self.stage.board.borrow_mut();
+        board.flushed = Some(self.stage.net.now());
+        board.count("flush");
+        board.tell(|| "what is kept is flushed".into());
     }
 
     /// An administrator asks something of all workers.

@@ -39,6 +39,8 @@ pub struct Weather {
     pub stored_code: bool,
     /// What there is little of.
     pub limits: SimLimits,
+    /// What becomes of questions that many ask, where they do.
+    pub shares: Option<SimCache>,
     /// How the servers behave.
     pub manners: Manners,
     /// How the clients behave.
@@ -63,6 +65,7 @@ impl Weather {
             sets: false,
             careless: false,
             rude: false,
+            shares: false,
             wander: false,
         };
         Self {
@@ -79,6 +82,7 @@ impl Weather {
             latency_us: 100_000,
             stored_code: false,
             limits: SimLimits::default(),
+            shares: None,
             manners: Manners::default(),
             habits,
             amend: |_| (),
@@ -102,6 +106,7 @@ impl Weather {
             sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
             careless: false,
             rude: dice.percent(60),
+            shares: false,
             wander: false,
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
@@ -110,6 +115,8 @@ impl Weather {
         habits.wander = changes_per_mille > 0 && wanders(seed);
         let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
         habits.careless = Dice::new(seed ^ 0x6361_7265_6c65_7373).percent(12) && !habits.crowd;
+        let shares = SimCache::of(seed);
+        habits.shares = shares.is_some();
         let calm = Self {
             faults: Faults::none(),
             losses: false,
@@ -117,17 +124,14 @@ impl Weather {
             workers: workers(seed),
             panics_per_million: 0,
             changes_per_mille,
-            max_connections: match habits {
-                Habits { drills: true, .. } => 3,
-                Habits { careless: true, .. } => 1,
-                _ => 50,
-            },
+            max_connections: connections_for(&habits),
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
             depth,
             stall_us,
             latency_us,
             stored_code: Dice::new(seed ^ 0x636f_6465_0000_0000).percent(25),
             limits,
+            shares,
             manners,
             habits,
             amend: |_| (),
@@ -155,6 +159,36 @@ impl Weather {
                 ..calm
             },
         }
+    }
+}
+
+/// How many backend connections a server allows clients of this kind.
+fn connections_for(habits: &Habits) -> i64 {
+    match habits {
+        Habits { drills: true, .. } => 3,
+        Habits { careless: true, .. } => 1,
+        _ => 50,
+    }
+}
+
+/// What becomes of questions that many ask.
+#[derive(Clone, Copy, Debug)]
+pub struct SimCache {
+    /// How long they wait for one another, in milliseconds.
+    pub wait_ms: u64,
+    /// After which share of its time an answer is fetched anew, in percent.
+    pub soft_pct: u64,
+    /// Of a thousand steps, how many flush what is kept.
+    pub flushes_per_mille: u64,
+}
+
+impl SimCache {
+    fn of(seed: u64) -> Option<Self> {
+        let mut dice = Dice::new(seed ^ 0x7368_6172_6564_0000);
+        let shares = dice.percent(40);
+        let (wait_ms, soft_pct) = (*dice.pick(&[0, 5, 1000, 1000]), *dice.pick(&[0, 0, 50]));
+        let flushes_per_mille = *dice.pick(&[0, 1, 5]);
+        shares.then_some(Self { wait_ms, soft_pct, flushes_per_mille })
     }
 }
 
