@@ -53,13 +53,24 @@ pub fn exchange<S: Read + Write>(
         packets.authenticate("app").unwrap_or_else(|error| panic!("{error:?}: {what}"));
         return Vec::new();
     }
+    let mut reply = reply(packets, asked.kind, what);
+    if asked.kind == ReplyKind::Prepare {
+        // each has its own numbers for statements
+        *stmt = u32::from_le_bytes(reply[5..9].try_into().expect("four bytes"));
+        reply[5..9].fill(0);
+    }
+    reply
+}
+
+/// Every packet of a reply, with its header. A file that is asked for is sent.
+pub fn reply<S: Read + Write>(packets: &mut Packets<S>, kind: ReplyKind, what: &str) -> Vec<u8> {
     let caps = Login::new("", "").caps.union(CAPS);
-    let mut tracker = ReplyTracker::new(asked.kind, caps);
+    let mut tracker = ReplyTracker::new(kind, caps);
     let mut reply = Vec::new();
     let mut fed = 0;
     while !tracker.is_done() {
         let (header, payload) = frame(&mut packets.stream).unwrap_or_else(|error| {
-            panic!("{error} behind {}", asked.text());
+            panic!("{error} behind {what}");
         });
         reply.extend_from_slice(&header.len.to_le_bytes()[..3]);
         reply.push(header.seq);
@@ -73,11 +84,6 @@ pub fn exchange<S: Read + Write>(
                 send_file(packets, header.seq);
             }
         }
-    }
-    if asked.kind == ReplyKind::Prepare {
-        // each has its own numbers for statements
-        *stmt = u32::from_le_bytes(reply[5..9].try_into().expect("four bytes"));
-        reply[5..9].fill(0);
     }
     reply
 }
