@@ -10,8 +10,9 @@ use super::{Checked, Finding};
 use crate::manifests::{self, Manifest};
 use crate::tree::Source;
 
-const PANIC_FREE: [&str; 10] = [
+const PANIC_FREE: [&str; 11] = [
     "wire",
+    "binlog",
     "sql",
     "engine",
     "advice",

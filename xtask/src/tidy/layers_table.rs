@@ -25,6 +25,7 @@ const fn row(
 pub(super) const CRATES: &[LayerRow] = &[
     row("crates/cache", &["io"], &["foldhash", "quick_cache"], &[]),
     row("crates/wire", &[], &["aws-lc-rs", "ed25519-dalek", "memchr"], &[]),
+    row("crates/binlog", &["wire"], &["flate2", "zstd"], &[]),
     row("crates/client", &["wire"], &[], &[]),
     row("crates/sql", &[], &["memchr"], &[]),
     row("crates/libconfig", &[], &[], &[]),
@@ -101,6 +102,7 @@ pub(super) const CRATES: &[LayerRow] = &[
         &[
             "cache",
             "wire",
+            "binlog",
             "client",
             "sql",
             "libconfig",
