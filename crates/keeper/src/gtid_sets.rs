@@ -10,7 +10,7 @@ use crate::positions;
 
 /// What a server has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum GtidSet {
+pub enum GtidSet {
     /// Its `gtid_binlog_state` and `gtid_slave_pos`.
     MariaDb(String),
     /// By origin, and tag where there is one: intervals that do not touch each other, in order.
@@ -19,7 +19,7 @@ pub(crate) enum GtidSet {
 
 impl GtidSet {
     /// Reads what a server told; `None` where it has no GTIDs, or what it told is none.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         if !text.contains(':') {
             let is_position = |part: &str| {
@@ -51,7 +51,7 @@ impl GtidSet {
     }
 
     /// Whether a server that has this has all that one with the other set has.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::MariaDb(own), Self::MariaDb(other)) => positions::lacking(other, own).is_empty(),
             (Self::MySql(own), Self::MySql(other)) => other.iter().all(|(origin, intervals)| {

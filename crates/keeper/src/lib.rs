@@ -21,7 +21,7 @@ mod cluster;
 mod contest;
 mod event;
 mod facts;
-mod gtid_sets;
+pub mod gtid_sets;
 mod placement;
 pub mod positions;
 mod recording;

@@ -49,7 +49,8 @@ pub(crate) struct Connections {
     open: BTreeMap<Endpoint, Client<Box<dyn Stream>>>,
 }
 
-trait Stream: Read + Write + Send {}
+/// What a connection's bytes come and go by.
+pub(crate) trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
 
@@ -172,7 +173,8 @@ impl Connections {
         Some(socket.local_addr().ok()?.ip())
     }
 
-    fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
+    /// A connection that is logged in, and no one else's.
+    pub(crate) fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let began = Instant::now();
         let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account or its password is not valid")?;

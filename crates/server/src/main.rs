@@ -17,6 +17,7 @@ mod config;
 mod connections;
 mod demo;
 mod explain;
+mod following;
 mod import;
 mod init;
 mod lasting_secret;

@@ -22,6 +22,7 @@ use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 use crate::certificates::Certificates;
 use crate::collector::Collector;
 use crate::config::Loaded;
+use crate::following::Following;
 use crate::listeners::Listeners;
 use crate::listening::Listening;
 use crate::login_checks::{AskedCheck, CheckNews};
@@ -47,6 +48,7 @@ pub(crate) struct Running {
     publisher: Arc<Publisher>,
     switching: Switching,
     checks: Checks,
+    following: Arc<Following>,
     hosts: ClientHosts,
     offer: Arc<Offer>,
     shared: Arc<Shared>,
@@ -145,6 +147,8 @@ pub(crate) fn start(
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
     follow(&publisher, asked, (mailboxes.clone(), passwords, to_check))?;
+    let following = Following::begin(publisher.clone(), plan.offer.cache.clone())
+        .context("cannot start the thread that follows servers' logs")?;
     let headers = publisher.header_counts().clone();
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone(), headers)));
     let reporter = Reporter::new(collector.clone(), stats_file);
@@ -168,6 +172,7 @@ pub(crate) fn start(
         publisher,
         switching,
         checks,
+        following,
         hosts,
         metrics_source,
         web,
@@ -354,6 +359,7 @@ impl Workers for Running {
 
     fn stop_now(&self) {
         self.checks.stop();
+        self.following.end();
         self.tell(|| Mail::Stop);
     }
 

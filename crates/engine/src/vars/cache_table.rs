@@ -44,4 +44,13 @@ pub(super) const ROWS: &[Variable] = &[
         "Whether results without rows are cached where the rule's `cache_empty_result` is NULL.",
     )
     .acts(Effect::AtOnce),
+    mysql(
+        "query_cache_binlog_max_lag_ms",
+        int(10, 3_600_000),
+        "500",
+        "How late changes may be seen in a server's binary log; beyond that no result is told that \
+         rests on them.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
 ];

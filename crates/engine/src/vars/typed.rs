@@ -193,6 +193,8 @@ vars! {
     query_cache_handle_warnings: u32 = "mysql-query_cache_handle_warnings",
     /// Whether answers without rows are kept.
     query_cache_stores_empty_result: bool = "mysql-query_cache_stores_empty_result",
+    /// How late changes may be seen in a server's log.
+    query_cache_binlog_max_lag_ms: u64 = "mysql-query_cache_binlog_max_lag_ms",
     /// Idle backend connections kept, as a share of a server's `max_connections`.
     free_connections_pct: u32 = "mysql-free_connections_pct",
     /// Whether connections are opened ahead of need.

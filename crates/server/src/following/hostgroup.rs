@@ -1,0 +1,229 @@
+//! A hostgroup whose servers' logs are followed: whether all of them are, and closely enough.
+//!
+//! A thread asks its writer again and again where that is (a pulse), and waits until each stream
+//! has passed that. The first pulse that was passed by all streams makes the hostgroup stand.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use cache::Followed;
+use client::Client;
+use keeper::gtid_sets::GtidSet;
+
+use super::stream::ServerLog;
+use super::target::Target;
+use crate::connections::Stream;
+use crate::publisher::Publisher;
+
+/// A hostgroup, and what is told of it.
+pub(super) struct FollowedGroup {
+    pub(super) hostgroup: u32,
+    pub(super) followed: Arc<Followed>,
+    state: Mutex<GroupState>,
+    news: Condvar,
+    ends: AtomicBool,
+}
+
+#[derive(Default)]
+struct GroupState {
+    streams: Vec<Arc<ServerLog>>,
+    /// Who knows its writes; `None` for each of its own servers.
+    writers: Option<Vec<Target>>,
+    /// How often changes may have gone untold.
+    falls: u64,
+    /// The generations of the streams when it stood up.
+    stood_on: Option<Vec<u64>>,
+    stands: bool,
+    /// When the pulse began that is under way.
+    pulse_since: Option<Instant>,
+}
+
+/// The pause between the beginnings of two pulses.
+const PULSE_EVERY: Duration = Duration::from_millis(25);
+
+/// How often it is looked whether all streams are there.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+impl FollowedGroup {
+    /// One whose pulses begin on a thread of its own.
+    pub(super) fn begin(
+        hostgroup: u32,
+        followed: Arc<Followed>,
+        publisher: Arc<Publisher>,
+    ) -> std::io::Result<(Arc<Self>, JoinHandle<()>)> {
+        let (state, news, ends) = Default::default();
+        let group = Arc::new(Self { hostgroup, followed, state, news, ends });
+        let own = group.clone();
+        let run = move || {
+            let mut asked = Vec::new();
+            while !own.is_over() {
+                let began = Instant::now();
+                let pulse = AssertUnwindSafe(|| own.pulse(&publisher, &mut asked));
+                if !catch_unwind(pulse).unwrap_or(false) {
+                    thread::sleep(LOOK_EVERY);
+                }
+                thread::sleep(PULSE_EVERY.saturating_sub(began.elapsed()));
+            }
+        };
+        let thread = thread::Builder::new().name("log pulses".to_owned()).spawn(run)?;
+        Ok((group, thread))
+    }
+
+    /// Ends its pulses.
+    pub(super) fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.fall();
+        self.wake();
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends.load(Ordering::Relaxed)
+    }
+
+    /// Changes may have gone untold: nothing that was kept is told any more.
+    pub(super) fn fall(&self) {
+        let mut state = self.state();
+        state.falls += 1;
+        (state.stands, state.stood_on) = (false, None);
+        self.followed.fall();
+    }
+
+    /// Somebody has passed a pulse.
+    pub(super) fn wake(&self) {
+        drop(self.state());
+        self.news.notify_all();
+    }
+
+    /// Whether it is told by exactly these, in this order.
+    pub(super) fn has(&self, streams: &[Arc<ServerLog>]) -> bool {
+        let own = &self.state().streams;
+        own.len() == streams.len() && own.iter().zip(streams).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+
+    /// It is told by these from now on, which is to begin with a fall.
+    pub(super) fn follow(&self, streams: Vec<Arc<ServerLog>>) {
+        self.state().streams = streams;
+    }
+
+    /// Its writes are known by these servers, or by each of its own.
+    pub(super) fn ask_of(&self, writers: Option<Vec<Target>>) {
+        self.state().writers = writers;
+    }
+
+    /// Falls for a while where the pulse that is under way is older than `lag_max`.
+    pub(super) fn look(&self, lag_max: Duration) {
+        let mut state = self.state();
+        if state.stands && state.pulse_since.is_some_and(|since| since.elapsed() > lag_max) {
+            state.stands = false;
+            self.followed.fall();
+        }
+    }
+
+    /// Whether answers are told that rest on what is followed.
+    pub(super) fn stands(&self) -> bool {
+        self.state().stands
+    }
+
+    /// One pulse; `false` where none could be begun, or has not been passed.
+    fn pulse(&self, publisher: &Publisher, asked: &mut Vec<Writer>) -> bool {
+        let state = self.state();
+        let (falls, streams) = (state.falls, state.streams.clone());
+        let writers = state.writers.clone();
+        drop(state);
+        let Some(generations) = generations(&streams) else { return false };
+        let pulse = self.followed.begin_pulse();
+        self.state().pulse_since.get_or_insert_with(Instant::now);
+        let Ok(has) = positions(publisher, writers.as_deref(), asked) else { return false };
+        for stream in &streams {
+            stream.await_pulse(self.hostgroup, pulse, has.clone());
+        }
+        let awaits = |stream: &Arc<ServerLog>| stream.awaits(self.hostgroup, pulse);
+        while streams.iter().any(awaits) {
+            let state = self.state();
+            if state.falls != falls || self.is_over() {
+                return false;
+            }
+            drop(self.news.wait_timeout(state, LOOK_EVERY));
+        }
+        self.note_passed(pulse, falls, generations)
+    }
+
+    /// All streams have passed a pulse, unless one of them broke meanwhile.
+    fn note_passed(&self, pulse: u64, falls: u64, generations: Vec<u64>) -> bool {
+        let mut state = self.state();
+        if state.falls != falls {
+            return false;
+        }
+        state.pulse_since = None;
+        if state.stood_on.as_ref() != Some(&generations) {
+            self.followed.stand();
+        } else if !state.stands {
+            self.followed.resume();
+        }
+        (state.stands, state.stood_on) = (true, Some(generations));
+        self.followed.passed(pulse);
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, GroupState> {
+        // between two statements all of it is whole
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The generations of streams that all tell of every change; `None` without any stream.
+fn generations(streams: &[Arc<ServerLog>]) -> Option<Vec<u64>> {
+    let generations = streams.iter().map(|stream| stream.generation()).collect();
+    if streams.is_empty() { None } else { generations }
+}
+
+/// A connection to a writer.
+struct Writer {
+    target: Target,
+    client: Client<Box<dyn Stream>>,
+}
+
+/// What all writers together have; `None` where nothing is asked for, or they have nothing.
+fn positions(
+    publisher: &Publisher,
+    writers: Option<&[Target]>,
+    asked: &mut Vec<Writer>,
+) -> Result<Option<GtidSet>, String> {
+    let Some(writers) = writers else { return Ok(None) };
+    if writers.is_empty() {
+        return Err("nobody is written to".to_owned());
+    }
+    asked.retain(|writer| writers.contains(&writer.target));
+    let mut all = Vec::new();
+    for target in writers {
+        let known = asked.iter().position(|writer| writer.target == *target);
+        let mut writer = match known {
+            Some(at) => asked.swap_remove(at),
+            None => {
+                let client = target.connect(publisher, "tidegate_pulse")?;
+                Writer { target: target.clone(), client }
+            }
+        };
+        let has = position(&mut writer.client).map_err(|error| error.to_string())?;
+        asked.push(writer);
+        all.push(has);
+    }
+    all.retain(|has| !has.is_empty());
+    let set = GtidSet::parse(&all.join(","));
+    if set.is_none() && !all.is_empty() { Err("its GTIDs are none".to_owned()) } else { Ok(set) }
+}
+
+/// What a server has written and received.
+fn position(client: &mut Client<Box<dyn Stream>>) -> Result<String, client::Error> {
+    const UNKNOWN_VARIABLE: u16 = 1193;
+    let answer = match client.query("SELECT @@global.gtid_executed") {
+        Err(error) if error.refusal().is_some_and(|it| it.code == UNKNOWN_VARIABLE) => {
+            client.query("SELECT @@global.gtid_binlog_pos")?
+        }
+        answer => answer?,
+    };
+    Ok(answer.value(0).unwrap_or_default().to_owned())
+}

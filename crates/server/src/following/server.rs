@@ -1,0 +1,279 @@
+//! What a server is asked before its log is followed and while it is: whether that can be followed,
+//! which foreign keys change rows that no log tells of, where it is, and what is visible there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use binlog::Position;
+use client::Client;
+use keeper::gtid_sets::GtidSet;
+use wire::text_result::TextResult;
+
+use super::unseen::Visible;
+use crate::connections::Stream;
+
+/// A connection that a server is asked on.
+pub(super) struct LoggingServer {
+    client: Client<Box<dyn Stream>>,
+    pub(super) is_mariadb: bool,
+    /// Whether what it replicates is in its log.
+    logs_replicated: bool,
+    /// How its log is read: `CRC32` or `NONE`.
+    pub(super) has_checksums: bool,
+    /// `ROW`, or what makes each write a change of all tables.
+    pub(super) format: String,
+}
+
+/// Where a server is.
+pub(super) struct LogStand {
+    /// The end of its log.
+    pub(super) end: Position,
+    /// What it has, as it was before that.
+    pub(super) has: Option<GtidSet>,
+}
+
+impl LoggingServer {
+    /// Asks a server what it is.
+    pub(super) fn new(client: Client<Box<dyn Stream>>) -> Result<Self, String> {
+        let mut asked = Self {
+            client,
+            is_mariadb: false,
+            logs_replicated: false,
+            has_checksums: false,
+            format: String::new(),
+        };
+        let variables = asked.variables()?;
+        let value = |name: &str| variables.get(name).map_or("", String::as_str);
+        let is_on = |name: &str| value(name).eq_ignore_ascii_case("ON");
+        asked.is_mariadb = value("version").to_ascii_lowercase().contains("mariadb");
+        asked.logs_replicated = is_on("log_slave_updates") || is_on("log_replica_updates");
+        asked.has_checksums = value("binlog_checksum").eq_ignore_ascii_case("CRC32");
+        asked.format = value("binlog_format").to_owned();
+        if !is_on("log_bin") {
+            return Err("it writes no binary log: start it with log_bin".to_owned());
+        }
+        if !asked.is_mariadb && !value("gtid_mode").eq_ignore_ascii_case("ON") {
+            return Err("its transactions have no names: set gtid_mode=ON".to_owned());
+        }
+        Ok(asked)
+    }
+
+    fn variables(&mut self) -> Result<BTreeMap<String, String>, String> {
+        let answer = self.ask(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'log_bin', 'gtid_mode', \
+             'log_slave_updates', 'log_replica_updates', 'binlog_checksum', 'binlog_format')",
+        )?;
+        let pair = |row: &Vec<Option<String>>| Some((row.first()?.clone()?, row.get(1)?.clone()?));
+        Ok(answer.rows.iter().filter_map(pair).collect())
+    }
+
+    /// Says why its log does not tell of every change; what may change while it runs is asked again.
+    pub(super) fn check(&mut self) -> Result<(), String> {
+        if !self.logs_replicated && self.replicates()? {
+            let name = if self.is_mariadb { "log_slave_updates" } else { "log_replica_updates" };
+            return Err(format!("it does not log what it replicates: start it with {name}"));
+        }
+        let status = self.status()?;
+        for name in ["Binlog_Do_DB", "Binlog_Ignore_DB"] {
+            if let Some(schemas) = named(&status, name).filter(|schemas| !schemas.is_empty()) {
+                let option = name.to_ascii_lowercase();
+                return Err(format!("its log leaves out schemas: {option} is {schemas}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn replicates(&mut self) -> Result<bool, String> {
+        let text = if self.is_mariadb { "SHOW ALL SLAVES STATUS" } else { "SHOW REPLICA STATUS" };
+        Ok(!self.ask(text)?.rows.is_empty())
+    }
+
+    fn status(&mut self) -> Result<TextResult, String> {
+        // its name before MySQL 8.2, and in MariaDB
+        const OLD: &str = "SHOW MASTER STATUS";
+        if self.is_mariadb {
+            return self.ask(OLD);
+        }
+        match self.client.query("SHOW BINARY LOG STATUS") {
+            Err(error) if error.refusal().is_some_and(|it| it.code == SYNTAX) => self.ask(OLD),
+            answer => answer.map_err(|error| self.told(&error)),
+        }
+    }
+
+    /// Tables whose rows change elsewhere, by engines that log nothing of it.
+    pub(super) fn check_engines(&mut self) -> Result<(), String> {
+        let answer = self.ask(
+            "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME), ENGINE FROM information_schema.TABLES \
+             WHERE ENGINE IN ('FEDERATED', 'CONNECT', 'SPIDER', 'MRG_MyISAM', 'MRG_MYISAM', \
+             'ndbcluster', 'NDB') LIMIT 1",
+        )?;
+        match (answer.value(0), answer.value(1)) {
+            (Some(table), Some(engine)) => {
+                Err(format!("rows of {table} change without its log: its engine is {engine}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its foreign keys that change rows of other tables.
+    pub(super) fn cascades(&mut self) -> Result<Cascades, String> {
+        self.check_sight()?;
+        let answer = self.ask(
+            "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, CONSTRAINT_SCHEMA, TABLE_NAME \
+             FROM information_schema.REFERENTIAL_CONSTRAINTS \
+             WHERE UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') \
+             OR DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+        )?;
+        let key = |row: &Vec<Option<String>>| {
+            let name = |at: usize| row.get(at)?.as_deref().map(str::as_bytes);
+            Some((table_key(name(0)?, name(1)?), table_key(name(2)?, name(3)?)))
+        };
+        Ok(Cascades::of(answer.rows.iter().filter_map(key)))
+    }
+
+    /// Whether the account is shown every table: servers show those that it may do something with.
+    fn check_sight(&mut self) -> Result<(), String> {
+        let answer = self.ask("SHOW GRANTS")?;
+        let grants = answer.rows.iter().filter_map(|row| row.first()?.as_deref());
+        let mut everywhere = grants.filter_map(|grant| Some(grant.split_once(" ON *.* TO ")?.0));
+        let sees = |granted: &str| {
+            let mut privileges = granted.trim_start_matches("GRANT ").split(", ");
+            privileges.any(|it| ["REFERENCES", "ALL PRIVILEGES"].contains(&it))
+        };
+        if everywhere.any(sees) {
+            return Ok(());
+        }
+        Err("the account cannot see all foreign keys: GRANT REFERENCES ON *.* to it".to_owned())
+    }
+
+    /// Where it is: first what it has, then how far its log goes.
+    pub(super) fn standing(&mut self) -> Result<LogStand, String> {
+        let mut has = None;
+        if self.is_mariadb {
+            // what was replicated before the log began is in the other one
+            let answer = self.ask("SELECT @@global.gtid_binlog_state, @@global.gtid_slave_pos")?;
+            let logged = answer.value(0).unwrap_or_default();
+            has = match self.logs_replicated {
+                true => Some(format!("{logged},{}", answer.value(1).unwrap_or_default())),
+                false => Some(logged.to_owned()),
+            };
+        }
+        let status = self.status()?;
+        let has = has.or_else(|| named(&status, "Executed_Gtid_Set").map(ToOwned::to_owned));
+        let end = place(named(&status, "File"), named(&status, "Position"))?;
+        Ok(LogStand { end, has: has.as_deref().and_then(GtidSet::parse) })
+    }
+
+    /// What its readers can see now.
+    pub(super) fn visible(&mut self) -> Result<Visible, String> {
+        if !self.is_mariadb {
+            let answer = self.ask("SELECT @@global.gtid_executed")?;
+            return Ok(Visible::Executed(answer.value(0).and_then(GtidSet::parse)));
+        }
+        self.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
+        let answer = self.ask("SHOW STATUS LIKE 'binlog_snapshot_%'")?;
+        self.ask("COMMIT")?;
+        let value = |name: &str| {
+            let is_it = |row: &&Vec<Option<String>>| {
+                let own = row.first().and_then(Option::as_deref);
+                own.is_some_and(|own| own.eq_ignore_ascii_case(name))
+            };
+            answer.rows.iter().find(is_it)?.get(1)?.as_deref()
+        };
+        let (file, offset) = (value("binlog_snapshot_file"), value("binlog_snapshot_position"));
+        Ok(Visible::UpTo(place(file, offset)?))
+    }
+
+    fn ask(&mut self, text: &str) -> Result<TextResult, String> {
+        self.client.query(text).map_err(|error| self.told(&error))
+    }
+
+    fn told(&self, error: &client::Error) -> String {
+        explained(error, self.is_mariadb)
+    }
+}
+
+/// What an error says, with what is to be granted where that is missing.
+pub(super) fn explained(error: &client::Error, is_mariadb: bool) -> String {
+    const DENIED: [u16; 3] = [1044, 1142, 1227];
+    let missing = error.refusal().is_some_and(|refusal| DENIED.contains(&refusal.code));
+    let grant = match (missing, is_mariadb) {
+        (false, _) => return error.to_string(),
+        (true, true) => "REPLICATION SLAVE, BINLOG MONITOR, SLAVE MONITOR, REFERENCES",
+        (true, false) => "REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES",
+    };
+    format!("{error}; GRANT {grant} ON *.* to the account")
+}
+
+/// ER_PARSE_ERROR.
+const SYNTAX: u16 = 1064;
+
+/// The first row's value of a column.
+fn named<'a>(answer: &'a TextResult, column: &str) -> Option<&'a str> {
+    let at = answer.columns.iter().position(|name| name.eq_ignore_ascii_case(column))?;
+    answer.value(at)
+}
+
+fn place(file: Option<&str>, offset: Option<&str>) -> Result<Position, String> {
+    let place = file.zip(offset.and_then(|offset| offset.parse().ok()));
+    let (file, offset) = place.ok_or("it does not say where its log ends")?;
+    Ok(Position { file: file.as_bytes().to_vec(), offset })
+}
+
+/// Tables whose rows change with those of others, by foreign keys.
+#[derive(Default)]
+pub(super) struct Cascades(BTreeMap<u64, BTreeSet<u64>>);
+
+impl Cascades {
+    /// Of pairs of a table and one whose rows follow it.
+    fn of(pairs: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut direct: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for (parent, child) in pairs {
+            direct.entry(parent).or_default().insert(child);
+        }
+        let reached = |parent: &u64| {
+            let mut reached = BTreeSet::new();
+            let mut left = vec![*parent];
+            while let Some(table) = left.pop() {
+                let children = direct.get(&table).into_iter().flatten();
+                left.extend(children.filter(|child| reached.insert(**child)));
+            }
+            (*parent, reached)
+        };
+        Self(direct.keys().map(reached).collect())
+    }
+
+    /// The tables whose rows may change with those of this one.
+    pub(super) fn children(&self, table: u64) -> impl Iterator<Item = u64> + '_ {
+        self.0.get(&table).into_iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_of_children_change_too_and_a_ring_ends() {
+        let cascades = Cascades::of([(1, 2), (2, 3), (3, 1), (7, 8)].into_iter());
+        let children = |table| cascades.children(table).collect::<Vec<_>>();
+        assert_eq!((children(1), children(7)), (vec![1, 2, 3], vec![8]));
+        assert!(children(8).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_told_with_what_is_to_be_granted() {
+        let refused = |code| {
+            let (sqlstate, message) = ("42000".to_owned(), "no".to_owned());
+            client::Error::Refused(client::ServerError { code, sqlstate, message })
+        };
+        let told = explained(&refused(1227), false);
+        let expected = "ERROR 1227 (42000): no; \
+            GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES ON *.* to the account";
+        assert_eq!(told, expected);
+        assert_eq!(explained(&refused(1064), true), "ERROR 1064 (42000): no");
+    }
+}
+
+pub(super) fn table_key(schema: &[u8], table: &[u8]) -> u64 {
+    engine::catalog::key(&[schema, b".", table].concat())
+}
