@@ -10,7 +10,7 @@ use engine::first_bytes::HeaderCounts;
 use engine::proxy::Offer;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
-use engine::stats::{Collected, Parts};
+use engine::stats::{Collected, LogStreamRow, Parts};
 use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
@@ -55,6 +55,11 @@ pub trait Runtime: Send + Sync {
     /// Where headers of the PROXY protocol are counted.
     fn header_counts(&self) -> Arc<HeaderCounts> {
         Arc::default()
+    }
+
+    /// How the logs of servers are followed.
+    fn log_streams(&self) -> Vec<LogStreamRow> {
+        Vec::new()
     }
 
     /// What checks of servers came to, and what followed from them.

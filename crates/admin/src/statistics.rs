@@ -17,6 +17,7 @@ mod digests;
 mod errors;
 mod free_connections;
 mod global;
+mod log_streams;
 mod memory;
 mod pool;
 mod processlist;
@@ -103,6 +104,7 @@ const TABLES: &[LiveTable] = &[
     digests::TABLE,
     errors::TABLE,
     global::TABLE,
+    log_streams::TABLE,
     client_hosts::TABLE,
     free_connections::TABLE,
     memory::TABLE,

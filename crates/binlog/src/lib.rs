@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Outside formats: the events of MySQL 8 and 9 and of MariaDB 10 and 11, as in "Replication
-//! Protocol" of either manual. Rows are never read: an event's head says whose they are. So an event
-//! of any length takes no more memory than [`HEAD_BYTES_MAX`].
+//! Protocol" of either manual. Rows are never read: an event's head says whose they are. So an
+//! event of any length takes no more memory than [`HEAD_BYTES_MAX`].
 //!
 //! **Invariant.** Whatever is not understood is a change of any table ([`Why`]), or ends the stream
 //! ([`LogFault`]); it is never passed over. Events are the same however their bytes are cut.

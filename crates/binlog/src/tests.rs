@@ -1,5 +1,5 @@
 //! Against logs of real servers (`recorded`): MariaDB 10.11 and MySQL 9.7, each with rows, a
-//! cascade, a trigger, savepoints, XA, statements as text, loaded files and compressed transactions.
+//! cascade, a trigger, savepoints, XA, statements as text, loaded files and compressed events.
 
 use super::*;
 use crate::fault::Flaw;

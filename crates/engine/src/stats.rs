@@ -27,7 +27,9 @@ pub use digests::{DigestRow, DigestStats};
 pub use errors::{ErrorRow, ErrorSource, ErrorStats};
 pub use latencies::Latencies;
 pub use page::DigestPage;
-pub use rows::{LaneRow, PoolPage, RedirectRow, SessionLane, SessionPage, SessionRow};
+pub use rows::{
+    LaneRow, LogStreamRow, PoolPage, RedirectRow, SessionLane, SessionPage, SessionRow,
+};
 pub use servers::{ServerCounters, ServerShare, ServerStats, Servers, Traffic};
 pub use statements::{StmtCounts, StmtRow, StmtRows};
 pub use totals::Totals;

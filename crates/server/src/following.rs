@@ -7,8 +7,8 @@
 mod dump;
 mod hostgroup;
 mod server;
+mod source;
 mod stream;
-mod target;
 mod unseen;
 
 use std::collections::BTreeMap;
@@ -21,13 +21,14 @@ use aws_lc_rs::rand;
 use cache::QueryCache;
 use engine::ids::HostgroupId;
 use engine::snapshot::Snapshot;
+use engine::stats::LogStreamRow;
 use engine::topology::ServerRef;
 use worker::ServerAddresses;
 
 use crate::publisher::Publisher;
 use hostgroup::FollowedGroup;
+use source::LogSource;
 use stream::ServerLog;
-use target::Target;
 
 /// All that is followed.
 pub(crate) struct Following {
@@ -86,6 +87,12 @@ impl Following {
         }
     }
 
+    /// How all of it is.
+    pub(crate) fn rows(&self) -> Vec<LogStreamRow> {
+        let groups: Vec<_> = self.followed().groups.values().cloned().collect();
+        groups.iter().flat_map(|group| group.rows()).collect()
+    }
+
     /// Begins what is wanted, and ends what is not any more.
     fn look(&self) {
         let (snapshot, addresses, _) = self.publisher.addresses();
@@ -132,11 +139,11 @@ impl AllFollowed {
         (snapshot, addresses): (&Snapshot, &ServerAddresses),
         publisher: &Arc<Publisher>,
     ) {
-        let of = |servers: &[ServerRef]| -> Vec<(Target, bool)> {
+        let of = |servers: &[ServerRef]| -> Vec<(LogSource, bool)> {
             let may_answer = |server: &&ServerRef| server.state(u64::MAX).is_serving();
             let target = |server: &ServerRef| {
                 let is_needed = !server.gauge.is_unproven();
-                (Target::of(server, snapshot, addresses), is_needed)
+                (LogSource::of(server, snapshot, addresses), is_needed)
             };
             servers.iter().filter(may_answer).map(target).collect()
         };
@@ -146,7 +153,7 @@ impl AllFollowed {
             .map(|hostgroup| (*hostgroup, of(snapshot.topology.hostgroup(HostgroupId(*hostgroup)))))
             .collect();
         self.begin_wanted(&wanted, publisher);
-        let log_of = |target: &Target| self.logs.iter().find(|log| log.target == *target);
+        let log_of = |target: &LogSource| self.logs.iter().find(|log| log.target == *target);
         let streams_of = |hostgroup: u32| {
             let mut streams = Vec::new();
             for (target, is_needed) in wanted.get(&hostgroup).into_iter().flatten() {
@@ -198,7 +205,7 @@ impl AllFollowed {
     /// Begins the streams that are wanted and not there.
     fn begin_wanted(
         &mut self,
-        wanted: &BTreeMap<u32, Vec<(Target, bool)>>,
+        wanted: &BTreeMap<u32, Vec<(LogSource, bool)>>,
         publisher: &Arc<Publisher>,
     ) {
         for (target, _) in wanted.values().flatten() {

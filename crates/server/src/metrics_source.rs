@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use admin::statistics::{self, OfInterface, Seen};
 use engine::first_bytes::HeaderCounts;
 use engine::snapshot::Snapshot;
-use engine::stats::{Collected, Parts};
+use engine::stats::{Collected, LogStreamRow, Parts};
 use engine::vars::Vars;
 use web::{Process, Serving, System, View, Web};
 
 use crate::collector::Collector;
+use crate::following::Following;
 use crate::listening::Listening;
 use crate::logs;
 use crate::publisher::Publisher;
@@ -23,6 +24,7 @@ pub(crate) struct MetricsSource {
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
     listening: Arc<Listening>,
+    following: Arc<Following>,
     draining: AtomicBool,
     began: Instant,
 }
@@ -33,9 +35,15 @@ impl MetricsSource {
         collector: Arc<Mutex<Collector>>,
         publisher: Arc<Publisher>,
         listening: Arc<Listening>,
+        following: Arc<Following>,
     ) -> Self {
         let (draining, began) = (AtomicBool::new(false), Instant::now());
-        Self { collector, publisher, listening, draining, began }
+        Self { collector, publisher, listening, following, draining, began }
+    }
+
+    /// How the logs of servers are followed.
+    pub(crate) fn log_streams(&self) -> Vec<LogStreamRow> {
+        self.following.rows()
     }
 
     /// No client is accepted any more.
@@ -77,6 +85,7 @@ impl Process for MetricsSource {
             version: env!("CARGO_PKG_VERSION"),
             system: System::read(),
             certificates: ends_of(self.publisher.certificates().shown()),
+            log_streams: self.log_streams(),
             log_lines_lost: logs::lines_lost(),
         }
     }

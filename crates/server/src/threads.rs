@@ -14,6 +14,7 @@ use engine::ids::HostgroupId;
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
+use engine::vars::Vars;
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
 use keeper::{Endpoint, Keeper, Wanted};
 use web::Web;
@@ -152,12 +153,8 @@ pub(crate) fn start(
     let headers = publisher.header_counts().clone();
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone(), headers)));
     let reporter = Reporter::new(collector.clone(), stats_file);
-    let metrics_source =
-        MetricsSource::new(collector.clone(), publisher.clone(), listening.clone());
-    let metrics_source = Arc::new(metrics_source);
-    let web = metrics_source::show(metrics_source.clone(), &vars)
-        .context("cannot start the thread of metrics")?;
-    let web = Arc::new(web);
+    let told_by = (collector.clone(), publisher.clone(), listening.clone(), following.clone());
+    let (metrics_source, web) = show(told_by, &vars)?;
     let switching = Switching::new(publisher.clone(), collector.clone(), web.launcher());
     switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
@@ -179,6 +176,23 @@ pub(crate) fn start(
         interface: None,
         origin,
     })
+}
+
+/// Starts the thread that shows the process.
+fn show(
+    (collector, publisher, listening, following): (
+        Arc<Mutex<Collector>>,
+        Arc<Publisher>,
+        Arc<Listening>,
+        Arc<Following>,
+    ),
+    vars: &Vars,
+) -> anyhow::Result<(Arc<MetricsSource>, Arc<Web>)> {
+    let metrics_source = MetricsSource::new(collector, publisher, listening, following);
+    let metrics_source = Arc::new(metrics_source);
+    let web = metrics_source::show(metrics_source.clone(), vars)
+        .context("cannot start the thread of metrics")?;
+    Ok((metrics_source, Arc::new(web)))
 }
 
 /// Starts the threads that look names up, read passwords on servers, and have passwords checked.

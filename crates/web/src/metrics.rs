@@ -139,6 +139,7 @@ pub(crate) fn sample(draft: &engine::snapshot::Draft) -> View {
         version: "0.1.0",
         system: crate::view::System { resident_bytes: 4096, open_files: 9, cpu_ms: 30 },
         certificates: vec![("/x/tidegate-cert.pem".to_owned(), 1_800_000_000)],
+        log_streams: Vec::new(),
         log_lines_lost: 3,
     }
 }

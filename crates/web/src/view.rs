@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::first_bytes::HeaderCounts;
 use engine::snapshot::Snapshot;
-use engine::stats::{Collected, Parts};
+use engine::stats::{Collected, LogStreamRow, Parts};
 
 /// The process that is looked at. `server` answers with workers behind it, tests with a fake.
 pub trait Process: Send + Sync {
@@ -45,6 +45,8 @@ pub struct View {
     pub system: System,
     /// Files of certificates in use, and until when these are good, in seconds since 1970.
     pub certificates: Vec<(String, i64)>,
+    /// How the logs of servers are followed.
+    pub log_streams: Vec<LogStreamRow>,
     /// Lines of the log that were dropped because nobody took them.
     pub log_lines_lost: u64,
 }

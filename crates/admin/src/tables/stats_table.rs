@@ -453,6 +453,25 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_query_cache_streams",
+        doc: "How the binary logs of servers are followed, so that cached results end with a change of what they read: a row for each server of each hostgroup that asks for it. state: beginning, following, lagging (beyond mysql-query_cache_binlog_max_lag_ms) or failed. reason: why it is not followed, or what makes it of little use. lag_ms: how long the last write of the hostgroup's writers took to be seen here. events: what was read of the log; tables_changed and all_changed of them told of a change of one table, or of any.",
+        columns: &[
+            column("hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("state", "VARCHAR", NOT_NULL, "", ""),
+            column("reason", "VARCHAR", NOT_NULL, "", ""),
+            column("gtid", "VARCHAR", NOT_NULL, "", ""),
+            column("position", "VARCHAR", NOT_NULL, "", ""),
+            column("lag_ms", "INT", NOT_NULL, "", ""),
+            column("events", "INT", NOT_NULL, "", ""),
+            column("tables_changed", "INT", NOT_NULL, "", ""),
+            column("all_changed", "INT", NOT_NULL, "", ""),
+            column("reconnects", "INT", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_redirects",
         doc: "Where servers send their connections, with mysql-follow_redirects: since is in seconds since 1970, ttl_ms is how long new connections go there yet (0: they do not), user the name that they log in with, if it is another one. followed connections were let in there; failed ones went to the server itself.",
         columns: &[

@@ -73,6 +73,7 @@ fn every_recorded_table_is_there_with_its_columns_types_and_defaults() {
                 "stats_tidegate_certificates",
                 "stats_tidegate_query_cache",
                 "stats_tidegate_query_cache_reset",
+                "stats_tidegate_query_cache_streams",
                 "stats_tidegate_redirects",
                 "stats_tidegate_servers",
                 "stats_tidegate_switchovers",

@@ -164,3 +164,33 @@ impl RedirectRow {
         }
     }
 }
+
+/// A row of `stats_tidegate_query_cache_streams`: how the log of a server is followed for a
+/// hostgroup's cached answers.
+#[derive(Clone, Debug)]
+pub struct LogStreamRow {
+    /// The hostgroup.
+    pub hostgroup: u32,
+    /// The server's name, or path of its socket.
+    pub hostname: String,
+    /// Its port.
+    pub port: i64,
+    /// `beginning`, `following`, `lagging` or `failed`.
+    pub state: &'static str,
+    /// Why it is not followed, or what makes that of little use.
+    pub reason: String,
+    /// The last transaction that was read; empty before the first.
+    pub gtid: String,
+    /// Where its log is read.
+    pub position: String,
+    /// How long the last pulse took to pass, or has been under way, in milliseconds.
+    pub lag_ms: u64,
+    /// Events that were read.
+    pub events: u64,
+    /// Those of them that told of a change of one table.
+    pub tables_changed: u64,
+    /// Those that told of a change of any table.
+    pub all_changed: u64,
+    /// How often it was followed again after it could not be.
+    pub reconnects: u64,
+}

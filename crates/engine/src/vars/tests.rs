@@ -21,6 +21,7 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
+    ("mysql-query_cache_binlog_max_lag_ms", "ours: nothing follows binary logs there"),
     ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
     ("mysql-query_cache_coalesce_wait_ms", "ours: all who miss at once ask a server there"),
     ("mysql-login_check_threads", "ours: nothing checks passwords by PAM or LDAP there"),

@@ -13,7 +13,7 @@ use engine::orders::{KillRequest, Whose};
 use engine::proxy::Offer;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::Snapshot;
-use engine::stats::{Collected, Parts};
+use engine::stats::{Collected, LogStreamRow, Parts};
 use engine::vars::{self, AfterRestart};
 use failover::Journal;
 use keeper::Endpoint;
@@ -119,6 +119,10 @@ impl Runtime for Workers {
 
     fn offer(&self) -> Option<Arc<Offer>> {
         Some(self.reach.offer.clone())
+    }
+
+    fn log_streams(&self) -> Vec<LogStreamRow> {
+        self.reach.metrics_source.log_streams()
     }
 
     fn certificates(&self) -> Vec<tls::Certificate> {

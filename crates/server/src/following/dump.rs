@@ -1,4 +1,4 @@
-//! A dump of a server's log, packet by packet. Packets are passed on in parts, so that none is kept.
+//! A dump of a server's log, packet by packet, each passed on in parts so that none is kept.
 
 use std::io::Read;
 

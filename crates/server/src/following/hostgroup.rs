@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use cache::Followed;
 use client::Client;
+use engine::stats::LogStreamRow;
 use keeper::gtid_sets::GtidSet;
 
+use super::source::LogSource;
 use super::stream::ServerLog;
-use super::target::Target;
 use crate::connections::Stream;
 use crate::publisher::Publisher;
 
@@ -31,7 +32,7 @@ pub(super) struct FollowedGroup {
 struct GroupState {
     streams: Vec<Arc<ServerLog>>,
     /// Who knows its writes; `None` for each of its own servers.
-    writers: Option<Vec<Target>>,
+    writers: Option<Vec<LogSource>>,
     /// How often changes may have gone untold.
     falls: u64,
     /// The generations of the streams when it stood up.
@@ -109,7 +110,7 @@ impl FollowedGroup {
     }
 
     /// Its writes are known by these servers, or by each of its own.
-    pub(super) fn ask_of(&self, writers: Option<Vec<Target>>) {
+    pub(super) fn ask_of(&self, writers: Option<Vec<LogSource>>) {
         self.state().writers = writers;
     }
 
@@ -122,9 +123,12 @@ impl FollowedGroup {
         }
     }
 
-    /// Whether answers are told that rest on what is followed.
-    pub(super) fn stands(&self) -> bool {
-        self.state().stands
+    /// How its streams are.
+    pub(super) fn rows(&self) -> Vec<LogStreamRow> {
+        let state = self.state();
+        let (streams, stands) = (state.streams.clone(), state.stands);
+        drop(state);
+        streams.iter().map(|stream| stream.row(self.hostgroup, stands)).collect()
     }
 
     /// One pulse; `false` where none could be begun, or has not been passed.
@@ -182,14 +186,14 @@ fn generations(streams: &[Arc<ServerLog>]) -> Option<Vec<u64>> {
 
 /// A connection to a writer.
 struct Writer {
-    target: Target,
+    target: LogSource,
     client: Client<Box<dyn Stream>>,
 }
 
 /// What all writers together have; `None` where nothing is asked for, or they have nothing.
 fn positions(
     publisher: &Publisher,
-    writers: Option<&[Target]>,
+    writers: Option<&[LogSource]>,
     asked: &mut Vec<Writer>,
 ) -> Result<Option<GtidSet>, String> {
     let Some(writers) = writers else { return Ok(None) };

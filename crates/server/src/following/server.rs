@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use binlog::Position;
 use client::Client;
+use engine::catalog::table_key;
 use keeper::gtid_sets::GtidSet;
 use wire::text_result::TextResult;
 
@@ -66,7 +67,7 @@ impl LoggingServer {
         Ok(answer.rows.iter().filter_map(pair).collect())
     }
 
-    /// Says why its log does not tell of every change; what may change while it runs is asked again.
+    /// Says why its log does not tell of every change. That may change while it runs.
     pub(super) fn check(&mut self) -> Result<(), String> {
         if !self.logs_replicated && self.replicates()? {
             let name = if self.is_mariadb { "log_slave_updates" } else { "log_replica_updates" };
@@ -272,8 +273,4 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(explained(&refused(1064), true), "ERROR 1064 (42000): no");
     }
-}
-
-pub(super) fn table_key(schema: &[u8], table: &[u8]) -> u64 {
-    engine::catalog::key(&[schema, b".", table].concat())
 }

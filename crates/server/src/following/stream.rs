@@ -11,21 +11,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::server::table_key;
 use binlog::{Gtid, LogChange, LogStream, Noted, Position, Why};
+use engine::catalog::table_key;
 use engine::report::Printable;
+use engine::stats::LogStreamRow;
 use keeper::gtid_sets::GtidSet;
 
 use super::dump::Dump;
 use super::hostgroup::FollowedGroup;
 use super::server::{Cascades, LogStand, LoggingServer};
-use super::target::Target;
+use super::source::LogSource;
 use super::unseen::{Subject, Unseen};
 use crate::publisher::Publisher;
 
 /// A server whose log is followed.
 pub(super) struct ServerLog {
-    pub(super) target: Target,
+    pub(super) target: LogSource,
     /// By which servers tell readers apart.
     reader_id: u32,
     state: Mutex<State>,
@@ -42,9 +43,10 @@ struct State {
     /// Whoever is told, by hostgroup.
     told: BTreeMap<u32, Arc<FollowedGroup>>,
     cascades: Cascades,
-    /// How many definitions may have been changed, and up to which foreign keys were read.
-    definitions: u64,
-    known_definitions: u64,
+    /// The number of the last change of a definition, and of the one up to which foreign keys were
+    /// read.
+    defined: u64,
+    known_defined: u64,
     position: Position,
     unseen: Unseen,
     awaited: Vec<Awaited>,
@@ -112,7 +114,7 @@ const XA_HIDDEN: Duration = Duration::from_secs(1);
 impl ServerLog {
     /// One that begins on a thread of its own.
     pub(super) fn begin(
-        target: Target,
+        target: LogSource,
         reader_id: u32,
         publisher: Arc<Publisher>,
     ) -> std::io::Result<(Arc<Self>, JoinHandle<()>)> {
@@ -167,14 +169,32 @@ impl ServerLog {
         state.awaited.iter().any(|it| it.hostgroup == hostgroup && it.pulse == pulse)
     }
 
-    /// How it is, where it is, and what is counted of it.
-    pub(super) fn figures(&self, hostgroup: u32) -> (Condition, Position, Figures) {
+    /// How it is for a hostgroup, which `stands` or does not.
+    pub(super) fn row(&self, hostgroup: u32, stands: bool) -> LogStreamRow {
         let state = self.state();
-        let mut figures = state.figures.clone();
-        if let Some(awaited) = state.awaited.iter().find(|it| it.hostgroup == hostgroup) {
-            figures.lag = figures.lag.max(awaited.since.elapsed());
+        let figures = &state.figures;
+        let awaited = state.awaited.iter().find(|awaited| awaited.hostgroup == hostgroup);
+        let lag = awaited.map_or(figures.lag, |it| it.since.elapsed().max(figures.lag));
+        let (told, reason) = match &state.condition {
+            Condition::Beginning => ("beginning", String::new()),
+            Condition::Following if stands => ("following", figures.hint.clone()),
+            Condition::Following => ("lagging", figures.hint.clone()),
+            Condition::Failed(reason) => ("failed", reason.clone()),
+        };
+        LogStreamRow {
+            hostgroup,
+            hostname: self.target.server.hostname.clone(),
+            port: self.target.server.port,
+            state: told,
+            reason,
+            gtid: figures.gtid.as_ref().map(ToString::to_string).unwrap_or_default(),
+            position: state.position.to_string(),
+            lag_ms: u64::try_from(lag.as_millis()).unwrap_or(u64::MAX),
+            events: figures.events,
+            tables_changed: figures.tables_changed,
+            all_changed: figures.all_changed,
+            reconnects: figures.reconnects,
         }
-        (state.condition.clone(), state.position.clone(), figures)
     }
 
     fn run(&self, publisher: &Publisher) {
@@ -279,9 +299,9 @@ impl ServerLog {
     /// Asks for what there is to ask about; whether that came to anything.
     fn ask_once(&self, server: &mut LoggingServer) -> Result<bool, String> {
         let mut state = self.state();
-        let (numbers, definitions) = (state.unseen.numbers(), state.definitions);
-        let (has_unseen, has_all) = (!state.unseen.is_empty(), state.unseen.has_all());
-        let rereads = state.is_stale() && !has_all;
+        let (numbers, defined) = (state.unseen.numbers(), state.defined);
+        let has_unseen = !state.unseen.is_empty();
+        let rereads = state.is_stale() && state.unseen.are_seen(defined);
         state.awaited.iter_mut().for_each(|awaited| awaited.is_asked = true);
         let has_awaited = state.awaited.iter().any(|awaited| awaited.end.is_none());
         let position = state.position.clone();
@@ -298,7 +318,7 @@ impl ServerLog {
         let mut state = self.state();
         let mut came_to_something = cascades.is_some();
         if let Some(cascades) = cascades {
-            (state.cascades, state.known_definitions) = (cascades, definitions);
+            (state.cascades, state.known_defined) = (cascades, defined);
             state.generation += 1;
         }
         if let Some(visible) = visible {
@@ -321,10 +341,10 @@ impl ServerLog {
         state.generation += 1;
         state.position = end;
         state.cascades = cascades;
-        state.known_definitions = state.definitions;
+        (state.defined, state.known_defined) = (0, 0);
         (state.unseen, state.awaited) = Default::default();
         state.figures.hint = match server.format.as_str() {
-            "ROW" => String::new(),
+            "ROW" | "" => String::new(),
             format => format!("binlog_format is {format}: writes logged as text end all answers"),
         };
         if is_new {
@@ -355,7 +375,7 @@ impl ServerLog {
 
 impl State {
     fn is_stale(&self) -> bool {
-        self.definitions != self.known_definitions
+        self.defined != self.known_defined
     }
 
     /// Whether there is something to ask the server about.
@@ -380,7 +400,7 @@ impl State {
                     Why::Statement | Why::UnnamedTable => {}
                     Why::Xa => hidden_until = Some(Instant::now() + hidden),
                     Why::Definition | Why::Incident | Why::UnknownEvent(_) => {
-                        self.definitions += 1;
+                        self.defined = self.unseen.numbers() + 1;
                         self.told.values().for_each(|group| group.fall());
                     }
                 }

@@ -83,9 +83,9 @@ impl Unseen {
         self.changes.is_empty()
     }
 
-    /// Whether any table may be among them.
-    pub(super) fn has_all(&self) -> bool {
-        self.changes.iter().any(|change| change.subject == Subject::All)
+    /// Whether all of the first so many are visible.
+    pub(super) fn are_seen(&self, numbers: u64) -> bool {
+        self.changes.iter().all(|change| change.number > numbers)
     }
 
     /// Takes out what is visible by the answer to a question that was asked behind `numbers`.
@@ -163,6 +163,7 @@ mod tests {
         let (mut unseen, now) = (Unseen::default(), Instant::now());
         unseen.push((&at(10), Some(&maria(1))), A, None);
         let numbers = unseen.numbers();
+        assert!(!unseen.are_seen(numbers) && unseen.are_seen(0));
         unseen.push((&at(15), Some(&maria(1))), A, None);
         assert!(unseen.take(&Visible::UpTo(at(99)), numbers, now).is_empty(), "its last event");
         assert_eq!(unseen.take(&Visible::UpTo(at(99)), unseen.numbers(), now), [A], "once");

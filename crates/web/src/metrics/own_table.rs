@@ -1,5 +1,7 @@
 //! The families that are Tidegate's own.
 
+use engine::stats::LogStreamRow;
+
 use super::families_table::endpoint;
 use super::text::{Series, seconds};
 use super::{Family, FamilySource, MetricKind, counter, gauge};
@@ -198,6 +200,36 @@ pub(super) const FAMILIES: &[Family] = &[
             }
         }),
     },
+    gauge(
+        "tidegate_query_cache_stream_following",
+        "1 while a server's binary log is followed closely enough for a hostgroup.",
+        |v, s| of_streams(v, s, |stream| u64::from(stream.state == "following")),
+    ),
+    gauge(
+        "tidegate_query_cache_stream_lag_milliseconds",
+        "How long the last write took to be seen in a server's binary log.",
+        |v, s| of_streams(v, s, |stream| stream.lag_ms),
+    ),
+    counter(
+        "tidegate_query_cache_stream_events_total",
+        "Events that were read of a server's binary log.",
+        |v, s| of_streams(v, s, |stream| stream.events),
+    ),
+    counter(
+        "tidegate_query_cache_stream_tables_changed_total",
+        "Events that told of a change of one table.",
+        |v, s| of_streams(v, s, |stream| stream.tables_changed),
+    ),
+    counter(
+        "tidegate_query_cache_stream_all_changed_total",
+        "Events that told of a change of any table.",
+        |v, s| of_streams(v, s, |stream| stream.all_changed),
+    ),
+    counter(
+        "tidegate_query_cache_stream_reconnects_total",
+        "Times that a server's binary log was followed again.",
+        |v, s| of_streams(v, s, |stream| stream.reconnects),
+    ),
     counter("tidegate_log_lines_lost_total", "Lines that standard error did not take.", |v, s| {
         s.one(v.log_lines_lost);
     }),
@@ -223,6 +255,16 @@ pub(super) const FAMILIES: &[Family] = &[
         s.one(seconds(v.system.cpu_ms * 1000));
     }),
 ];
+
+/// A number of each stream.
+fn of_streams(view: &View, series: &mut Series<'_>, number: fn(&LogStreamRow) -> u64) {
+    for stream in &view.log_streams {
+        let endpoint = format!("{}:{}", stream.hostname, stream.port);
+        let labels: [(_, &dyn std::fmt::Display); 2] =
+            [("hostgroup", &stream.hostgroup), ("endpoint", &endpoint)];
+        series.add(&labels, number(stream));
+    }
+}
 
 /// The counters whose names begin so, by the rest of their names.
 fn of_family(view: &View, series: &mut Series<'_>, prefix: &str, label: &str) {

@@ -14,8 +14,8 @@ use crate::connections::{Connections, Names, Stream};
 use crate::publisher::Publisher;
 
 /// A server, with all that a connection to it depends on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Target {
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct LogSource {
     pub(super) server: Endpoint,
     addr: Option<Addr>,
     is_in_tls: bool,
@@ -26,7 +26,7 @@ pub(super) struct Target {
 /// How long a server may be silent: it says twice a second that nothing happens.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-impl Target {
+impl LogSource {
     /// A server as the configuration has it.
     pub(super) fn of(server: &ServerRef, snapshot: &Snapshot, addresses: &ServerAddresses) -> Self {
         let (hostname, port) = (server.hostname.clone(), i64::from(server.port));

@@ -1,0 +1,336 @@
+//! Cached answers that end with a change of what they read, in front of real servers: each kind of
+//! change, own writes, replicas that are behind, and logs that cannot be followed.
+
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, Server, SplitOptions};
+use live::{Proxy, client as driver, cluster_with, eventually};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What makes a replica of the lab log what it replicates.
+fn words(flavour: Flavour) -> &'static [&'static str] {
+    match flavour {
+        Flavour::MariaDb => &["--log-bin=binlog", "--log-slave-updates", "--binlog-format=ROW"],
+        Flavour::MySql => &["--log-bin=binlog", "--log-replica-updates"],
+    }
+}
+
+/// Servers whose monitor may follow logs.
+fn servers(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
+    let cluster = cluster_with(what, flavour, replicas, words(flavour))?;
+    let grant = "GRANT REPLICATION SLAVE, REFERENCES ON *.* TO monitor@'%'";
+    cluster.primary().sql(grant).expect("granted");
+    cluster.wait_replicated().expect("granted on replicas");
+    Some(cluster)
+}
+
+/// Answers of reads from `test` live as long as nothing changes.
+fn start(cluster: &Cluster) -> Proxy {
+    Proxy::start(|interfaces| {
+        let variables = "threads = 2\nmonitor_username = \"monitor\"\n\
+                         monitor_password = \"monitor\"\nmonitor_read_only_interval = 300\n"
+            .to_owned();
+        let more = "\n[[mysql_query_rules]]\nrule_id = 0\nactive = 1\n\
+                    match_pattern = '^SELECT .* FROM test'\ncache_ttl = 3600000\n\
+                    attributes = '{\"invalidate\": \"binlog\"}'\n\
+                    [[mysql_replication_hostgroups]]\nwriter_hostgroup = 0\n\
+                    reader_hostgroup = 1\n"
+            .to_owned();
+        let options = SplitOptions { interfaces, variables, more, ..Default::default() };
+        lab::split_toml(cluster, &options)
+    })
+    .expect("tidegate starts")
+}
+
+fn session(proxy: &Proxy) -> Conn {
+    driver::connect(driver::options(proxy.port))
+}
+
+fn number(conn: &mut Conn, text: &str) -> u64 {
+    conn.query_first(text).unwrap_or_else(|error| panic!("{text}: {error}")).expect("a row")
+}
+
+fn admin(proxy: &Proxy) -> Conn {
+    let account = driver::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+    let listens = || live::greeting_of(proxy.admin_port).is_ok();
+    eventually("the administrative interface listens", LIMIT, listens);
+    driver::connect(account)
+}
+
+/// State and reason of each stream.
+fn streams(admin: &mut Conn) -> Vec<(String, String)> {
+    let text = "SELECT state, reason FROM stats_tidegate_query_cache_streams ORDER BY srv_port";
+    let rows: Vec<Row> = admin.query(text).expect("told");
+    rows.into_iter().map(mysql::from_row).collect()
+}
+
+/// Whether the answer to this question comes from the cache.
+fn is_kept(proxy: &Proxy, conn: &mut Conn, text: &str) -> bool {
+    let hits = || proxy.counter("cache_hits").expect("a counter");
+    let before = hits();
+    conn.query_drop(text).expect("answered");
+    hits() > before
+}
+
+/// Waits until it is.
+fn warm(proxy: &Proxy, conn: &mut Conn, text: &str) {
+    eventually("an answer is kept", LIMIT, || is_kept(proxy, conn, text));
+}
+
+/// A table with a value in row 1, and others whose changes change it.
+fn define(server: &Server) {
+    let text = "DROP TABLE IF EXISTS test.child, test.parent, test.k, test.other, test.src;
+        CREATE TABLE test.k (id INT PRIMARY KEY, v INT);
+        INSERT INTO test.k VALUES (1, 1);
+        CREATE TABLE test.other (id INT PRIMARY KEY, v INT);
+        INSERT INTO test.other VALUES (1, 77);
+        CREATE TABLE test.src (v INT PRIMARY KEY);
+        CREATE TRIGGER test.follows AFTER INSERT ON test.src
+            FOR EACH ROW UPDATE test.k SET v = NEW.v;
+        CREATE TABLE test.parent (id INT PRIMARY KEY);
+        CREATE TABLE test.child (id INT PRIMARY KEY, p INT,
+            FOREIGN KEY (p) REFERENCES test.parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
+        INSERT INTO test.parent VALUES (1), (2), (3);
+        INSERT INTO test.child VALUES (1, 1), (2, 2), (3, 3)";
+    server.sql(text).expect("defined");
+}
+
+const V: &str = "SELECT v FROM test.k WHERE id = 1";
+const CHILDREN: &str = "SELECT COUNT(*) FROM test.child";
+const PARENTS: &str = "SELECT MAX(p) FROM test.child";
+
+/// What is done on a server, by nobody that Tidegate knows, and what a text answers behind it.
+const CHANGES: &[(&str, &str, u64)] = &[
+    ("UPDATE test.k SET v = 2", V, 2),
+    (
+        "BEGIN; UPDATE test.k SET v = 3; SAVEPOINT s; DELETE FROM test.k; ROLLBACK TO s; COMMIT",
+        V,
+        3,
+    ),
+    ("INSERT INTO test.src VALUES (4)", V, 4),
+    ("PREPARE s FROM 'UPDATE test.k SET v = ?'; SET @v = 5; EXECUTE s USING @v", V, 5),
+    ("DELETE FROM test.parent WHERE id = 1", CHILDREN, 2),
+    ("UPDATE test.parent SET id = 30 WHERE id = 3", PARENTS, 30),
+    ("SET SESSION binlog_format = STATEMENT; UPDATE test.k SET v = 6", V, 6),
+    ("SET SESSION binlog_format = MIXED; UPDATE test.k SET v = 7", V, 7),
+    ("SET SESSION binlog_format = ROW; UPDATE test.k SET v = 8", V, 8),
+    ("XA START 'a'; UPDATE test.k SET v = 9; XA END 'a'; XA PREPARE 'a'; XA COMMIT 'a'", V, 9),
+    ("XA START 'b'; UPDATE test.k SET v = 10; XA END 'b'; XA COMMIT 'b' ONE PHASE", V, 10),
+    ("RENAME TABLE test.k TO test.k_, test.other TO test.k, test.k_ TO test.other", V, 77),
+    ("REPLACE INTO test.k VALUES (1, 11)", V, 11),
+    ("FLUSH BINARY LOGS; UPDATE test.k SET v = 12", V, 12),
+    (
+        "CREATE TABLE test.late (p INT PRIMARY KEY, FOREIGN KEY (p) REFERENCES test.parent (id) \
+      ON DELETE CASCADE); INSERT INTO test.late VALUES (2)",
+        "SELECT COUNT(*) FROM test.late",
+        1,
+    ),
+    ("DELETE FROM test.parent WHERE id = 2", "SELECT COUNT(*) FROM test.late", 0),
+    ("DROP TABLE test.late; TRUNCATE test.child", CHILDREN, 0),
+];
+
+fn changes(flavour: Flavour, more: &[(&str, &str, u64)]) {
+    let Some(cluster) = servers("answers that end with a change", flavour, 0) else { return };
+    let server = cluster.primary();
+    define(server);
+    let proxy = start(&cluster);
+    let mut conn = session(&proxy);
+    for (change, text, expected) in CHANGES.iter().chain(more) {
+        let change_first = text.contains("late") && change.contains("CREATE");
+        if !change_first {
+            warm(&proxy, &mut conn, text);
+            assert_ne!(number(&mut conn, text), *expected, "{change}");
+        }
+        server.sql(change).unwrap_or_else(|error| panic!("{change}: {error:#}"));
+        eventually(change, LIMIT, || number(&mut conn, text) == *expected);
+    }
+    warm(&proxy, &mut conn, V);
+    assert_eq!(streams(&mut admin(&proxy))[0].0, "following");
+}
+
+#[test]
+fn an_answer_of_mariadb_ends_with_every_kind_of_change() {
+    let compressed = "SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10; \
+                      UPDATE test.k SET v = 100";
+    changes(Flavour::MariaDb, &[(compressed, V, 100)]);
+}
+
+#[test]
+fn an_answer_of_mysql_ends_with_every_kind_of_change() {
+    let compressed = "SET SESSION binlog_transaction_compression = ON; UPDATE test.k SET v = 100";
+    let tagged = "SET SESSION binlog_transaction_compression = OFF; \
+                  SET GTID_NEXT = 'AUTOMATIC:tag'; UPDATE test.k SET v = 101";
+    changes(Flavour::MySql, &[(compressed, V, 100), (tagged, V, 101)]);
+}
+
+fn own_writes(flavour: Flavour) {
+    let Some(cluster) = servers("own writes before cached answers", flavour, 0) else { return };
+    define(cluster.primary());
+    let proxy = start(&cluster);
+    let mut conn = session(&proxy);
+    warm(&proxy, &mut conn, V);
+    for round in 1000..1200 {
+        conn.query_drop(format!("UPDATE test.k SET v = {round}")).expect("written");
+        assert_eq!(number(&mut conn, V), round);
+    }
+    warm(&proxy, &mut conn, V);
+    assert_eq!(number(&mut conn, V), 1199);
+    // a text and an execution of others are told apart, and both end
+    let stmt = conn.prep("SELECT v FROM test.k WHERE id = ?").expect("prepared");
+    let update = conn.prep("UPDATE test.k SET v = ?").expect("prepared");
+    for round in 2000..2100 {
+        conn.exec_drop(&update, (round,)).expect("written");
+        assert_eq!(conn.exec_first::<u64, _, _>(&stmt, (1,)).expect("read"), Some(round));
+    }
+}
+
+#[test]
+fn a_session_reads_its_own_writes_on_mariadb() {
+    own_writes(Flavour::MariaDb);
+}
+
+#[test]
+fn a_session_reads_its_own_writes_on_mysql() {
+    own_writes(Flavour::MySql);
+}
+
+fn behind(flavour: Flavour) {
+    let Some(cluster) = servers("replicas that are behind", flavour, 1) else { return };
+    let (primary, replica) = (cluster.primary(), &cluster.replicas()[0]);
+    define(primary);
+    cluster.wait_replicated().expect("defined");
+    let proxy = start(&cluster);
+    let mut conn = session(&proxy);
+    warm(&proxy, &mut conn, V);
+    primary.sql("UPDATE test.k SET v = 2").expect("changed");
+    eventually("the replica's log tells of it", LIMIT, || number(&mut conn, V) == 2);
+    warm(&proxy, &mut conn, V);
+    let (stop, start) = match flavour {
+        Flavour::MariaDb => ("STOP SLAVE SQL_THREAD", "START SLAVE SQL_THREAD"),
+        Flavour::MySql => ("STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD"),
+    };
+    replica.sql(stop).expect("stopped");
+    primary.sql("UPDATE test.k SET v = 3").expect("changed");
+    let mut admin = admin(&proxy);
+    let state = |admin: &mut Conn| streams(admin)[0].0.clone();
+    eventually("it is seen to be behind", LIMIT, || state(&mut admin) == "lagging");
+    assert!(!is_kept(&proxy, &mut conn, V), "nothing is told that may have changed");
+    replica.sql(start).expect("started");
+    eventually("it has caught up", LIMIT, || state(&mut admin) == "following");
+    assert_eq!(number(&mut conn, V), 3);
+    warm(&proxy, &mut conn, V);
+    assert_eq!(number(&mut conn, V), 3);
+}
+
+#[test]
+fn a_replica_of_mariadb_that_is_behind_keeps_nothing() {
+    behind(Flavour::MariaDb);
+}
+
+#[test]
+fn a_replica_of_mysql_that_is_behind_keeps_nothing() {
+    behind(Flavour::MySql);
+}
+
+fn broken(flavour: Flavour) {
+    let Some(cluster) = servers("streams that break", flavour, 0) else { return };
+    let server = cluster.primary();
+    define(server);
+    let proxy = start(&cluster);
+    let mut conn = session(&proxy);
+    let mut admin = admin(&proxy);
+    let mut reconnects = 0;
+    let mut again = |admin: &mut Conn, conn: &mut Conn, value: u64| {
+        reconnects += 1;
+        eventually("it is followed again", LIMIT, || {
+            let text = "SELECT reconnects FROM stats_tidegate_query_cache_streams";
+            number(admin, text) >= reconnects && streams(admin)[0].0 == "following"
+        });
+        eventually("what changed meanwhile", LIMIT, || number(conn, V) == value);
+        warm(&proxy, conn, V);
+    };
+    warm(&proxy, &mut conn, V);
+    let dump = "SELECT ID FROM information_schema.PROCESSLIST \
+                WHERE USER = 'monitor' AND COMMAND LIKE 'Binlog Dump%'";
+    let id = server.value(dump).expect("a dump");
+    server.sql(&format!("KILL {id}; UPDATE test.k SET v = 2")).expect("killed");
+    again(&mut admin, &mut conn, 2);
+    server.restart().expect("restarted");
+    server.sql("UPDATE test.k SET v = 3").expect("changed");
+    let mut conn = session(&proxy);
+    again(&mut admin, &mut conn, 3);
+    let file = |server: &Server| {
+        let text = match flavour {
+            Flavour::MariaDb => "SHOW MASTER STATUS",
+            Flavour::MySql => "SHOW BINARY LOG STATUS",
+        };
+        server.value(text).expect("a file")
+    };
+    server.sql("FLUSH BINARY LOGS; FLUSH BINARY LOGS").expect("rotated");
+    server.sql(&format!("PURGE BINARY LOGS TO '{}'", file(server))).expect("purged");
+    server.sql("UPDATE test.k SET v = 4").expect("changed");
+    eventually("behind a purge", LIMIT, || number(&mut conn, V) == 4);
+    warm(&proxy, &mut conn, V);
+    let reset = match flavour {
+        Flavour::MariaDb => "RESET MASTER",
+        Flavour::MySql => "RESET BINARY LOGS AND GTIDS",
+    };
+    server.sql(&format!("{reset}; UPDATE test.k SET v = 5")).expect("begun anew");
+    again(&mut admin, &mut conn, 5);
+}
+
+#[test]
+fn a_stream_of_mariadb_that_breaks_begins_anew() {
+    broken(Flavour::MariaDb);
+}
+
+#[test]
+fn a_stream_of_mysql_that_breaks_begins_anew() {
+    broken(Flavour::MySql);
+}
+
+#[test]
+fn a_log_that_cannot_be_followed_says_what_to_do() {
+    let table = [
+        (
+            Flavour::MariaDb,
+            &["--skip-log-bin"][..],
+            "it writes no binary log: start it with log_bin",
+        ),
+        (
+            Flavour::MariaDb,
+            &["--binlog-ignore-db=x"],
+            "its log leaves out schemas: binlog_ignore_db",
+        ),
+        (Flavour::MariaDb, &[], "the account cannot see all foreign keys: GRANT REFERENCES"),
+        (Flavour::MySql, &["--gtid-mode=OFF"], "its transactions have no names: set gtid_mode=ON"),
+        (Flavour::MySql, &[], "the account cannot see all foreign keys: GRANT REFERENCES"),
+    ];
+    for (flavour, words, expected) in table {
+        let Some(cluster) = cluster_with("refusals", flavour, 0, words) else { continue };
+        define(cluster.primary());
+        let proxy = start(&cluster);
+        let (mut conn, mut admin) = (session(&proxy), admin(&proxy));
+        assert_eq!(number(&mut conn, V), 1, "it is answered all the same");
+        let mut told = Vec::new();
+        eventually(expected, LIMIT, || {
+            told = streams(&mut admin);
+            told.first().is_some_and(|(_, reason)| reason.starts_with(expected))
+        });
+        assert_eq!(told[0].0, "failed");
+        assert!(!is_kept(&proxy, &mut conn, V));
+        assert_eq!(proxy.log().matches("the log of a server is not followed").count(), 1);
+        if words.is_empty() {
+            let text = "GRANT REFERENCES ON *.* TO monitor@'%'";
+            cluster.primary().sql(text).expect("granted");
+            let asks = || streams(&mut admin)[0].1.contains("GRANT REPLICATION SLAVE");
+            eventually("what else is to be granted", LIMIT, asks);
+            let text = "GRANT REPLICATION SLAVE ON *.* TO monitor@'%'";
+            cluster.primary().sql(text).expect("granted");
+            warm(&proxy, &mut conn, V);
+        }
+    }
+}
