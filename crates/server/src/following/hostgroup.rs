@@ -49,14 +49,19 @@ const PULSE_EVERY: Duration = Duration::from_millis(25);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl FollowedGroup {
+    /// One that nobody tells of changes.
+    fn new(hostgroup: u32, followed: Arc<Followed>) -> Self {
+        let (state, news, ends) = Default::default();
+        Self { hostgroup, followed, state, news, ends }
+    }
+
     /// One whose pulses begin on a thread of its own.
     pub(super) fn begin(
         hostgroup: u32,
         followed: Arc<Followed>,
         publisher: Arc<Publisher>,
     ) -> std::io::Result<(Arc<Self>, JoinHandle<()>)> {
-        let (state, news, ends) = Default::default();
-        let group = Arc::new(Self { hostgroup, followed, state, news, ends });
+        let group = Arc::new(Self::new(hostgroup, followed));
         let own = group.clone();
         let run = move || {
             let mut asked = Vec::new();
@@ -230,4 +235,61 @@ fn position(client: &mut Client<Box<dyn Stream>>) -> Result<String, client::Erro
         answer => answer?,
     };
     Ok(answer.value(0).unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use cache::{Basis, QueryCache};
+
+    use super::*;
+
+    /// A hostgroup that nobody tells of changes.
+    pub(in crate::following) fn group() -> Arc<FollowedGroup> {
+        Arc::new(FollowedGroup::new(3, QueryCache::new(7).follows().of(3)))
+    }
+
+    /// What an answer rests on that reads a table now; `None` where nothing is seen of changes.
+    pub(in crate::following) fn basis(group: &FollowedGroup, table: u64) -> Option<Basis> {
+        Basis::note(&group.followed, std::iter::once(table))
+    }
+
+    /// A pulse that all streams passed, in these generations.
+    fn pass(group: &FollowedGroup, generations: &[u64]) -> bool {
+        let (pulse, falls) = (group.followed.begin_pulse(), group.state().falls);
+        group.note_passed(pulse, falls, generations.to_vec()) && group.followed.has_passed(pulse)
+    }
+
+    #[test]
+    fn the_first_pulse_that_is_passed_makes_it_stand_and_ends_what_was_kept() {
+        let group = group();
+        assert!(basis(&group, 1).is_none());
+        assert!(pass(&group, &[1, 1]));
+        let kept = basis(&group, 1).expect("it stands");
+        assert!(pass(&group, &[1, 1]) && kept.is_current());
+        assert!(pass(&group, &[1, 2]) && !kept.is_current(), "a stream began anew");
+    }
+
+    #[test]
+    fn after_a_lag_what_was_kept_is_good_again_and_after_a_fall_it_is_not() {
+        let group = group();
+        assert!(pass(&group, &[1]));
+        let kept = basis(&group, 1).expect("it stands");
+        group.state().pulse_since = Some(Instant::now());
+        group.look(Duration::from_secs(60));
+        assert!(kept.is_current());
+        group.look(Duration::ZERO);
+        assert!(!kept.is_current());
+        assert!(pass(&group, &[1]) && kept.is_current());
+        group.fall();
+        assert!(!kept.is_current() && pass(&group, &[1]) && !kept.is_current());
+    }
+
+    #[test]
+    fn a_pulse_during_which_a_stream_broke_says_nothing() {
+        let group = group();
+        let (pulse, falls) = (group.followed.begin_pulse(), group.state().falls);
+        group.fall();
+        assert!(!group.note_passed(pulse, falls, vec![1]));
+        assert!(!group.followed.stands() && !group.followed.has_passed(pulse));
+    }
 }

@@ -226,7 +226,7 @@ pub(super) struct Cascades(BTreeMap<u64, BTreeSet<u64>>);
 
 impl Cascades {
     /// Of pairs of a table and one whose rows follow it.
-    fn of(pairs: impl Iterator<Item = (u64, u64)>) -> Self {
+    pub(super) fn of(pairs: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut direct: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for (parent, child) in pairs {
             direct.entry(parent).or_default().insert(child);

@@ -21,7 +21,7 @@ use super::dump::Dump;
 use super::hostgroup::FollowedGroup;
 use super::server::{Cascades, LogStand, LoggingServer};
 use super::source::LogSource;
-use super::unseen::{Subject, Unseen};
+use super::unseen::{Subject, Unseen, Visible};
 use crate::publisher::Publisher;
 
 /// A server whose log is followed.
@@ -322,9 +322,7 @@ impl ServerLog {
             state.generation += 1;
         }
         if let Some(visible) = visible {
-            let taken = state.unseen.take(&visible, numbers, Instant::now());
-            came_to_something |= !taken.is_empty();
-            taken.into_iter().for_each(|subject| state.tell(subject));
+            came_to_something |= state.note_visible(&visible, numbers);
         }
         if let Some(stand) = stand {
             came_to_something |= state.note_stand(&stand);
@@ -411,6 +409,13 @@ impl State {
         self.unseen.push((at, gtid), subject, hidden_until)
     }
 
+    /// Tells again of the first so many changes that are visible; whether there were any.
+    fn note_visible(&mut self, visible: &Visible, numbers: u64) -> bool {
+        let seen = self.unseen.take(visible, numbers, Instant::now());
+        seen.iter().for_each(|subject| self.tell(*subject));
+        !seen.is_empty()
+    }
+
     /// Tells all hostgroups of a change, with what follows from it.
     fn tell(&self, subject: Subject) {
         for group in self.told.values() {
@@ -456,3 +461,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
