@@ -32,6 +32,11 @@ fn servers(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
 
 /// Answers of reads from `test` live as long as nothing changes.
 fn start(cluster: &Cluster) -> Proxy {
+    start_with(cluster, |text| text)
+}
+
+/// The same of another configuration, made of that text.
+fn start_with(cluster: &Cluster, configuration: impl FnOnce(String) -> String) -> Proxy {
     Proxy::start(|interfaces| {
         let variables = "threads = 2\nmonitor_username = \"monitor\"\n\
                          monitor_password = \"monitor\"\nmonitor_read_only_interval = 300\n"
@@ -43,7 +48,7 @@ fn start(cluster: &Cluster) -> Proxy {
                     reader_hostgroup = 1\n"
             .to_owned();
         let options = SplitOptions { interfaces, variables, more, ..Default::default() };
-        lab::split_toml(cluster, &options)
+        configuration(lab::split_toml(cluster, &options))
     })
     .expect("tidegate starts")
 }
@@ -85,7 +90,8 @@ fn warm(proxy: &Proxy, conn: &mut Conn, text: &str) {
 
 /// A table with a value in row 1, and others whose changes change it.
 fn define(server: &Server) {
-    let text = "DROP TABLE IF EXISTS test.child, test.parent, test.k, test.other, test.src;
+    let text = "DROP TABLE IF EXISTS test.child, test.parent, test.k, test.other, test.src,
+            test.big;
         CREATE TABLE test.k (id INT PRIMARY KEY, v INT);
         INSERT INTO test.k VALUES (1, 1);
         CREATE TABLE test.other (id INT PRIMARY KEY, v INT);
@@ -93,6 +99,7 @@ fn define(server: &Server) {
         CREATE TABLE test.src (v INT PRIMARY KEY);
         CREATE TRIGGER test.follows AFTER INSERT ON test.src
             FOR EACH ROW UPDATE test.k SET v = NEW.v;
+        CREATE TABLE test.big (b LONGBLOB);
         CREATE TABLE test.parent (id INT PRIMARY KEY);
         CREATE TABLE test.child (id INT PRIMARY KEY, p INT,
             FOREIGN KEY (p) REFERENCES test.parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
@@ -103,6 +110,7 @@ fn define(server: &Server) {
 
 const V: &str = "SELECT v FROM test.k WHERE id = 1";
 const CHILDREN: &str = "SELECT COUNT(*) FROM test.child";
+const BIG: &str = "SELECT COUNT(*) FROM test.big";
 const PARENTS: &str = "SELECT MAX(p) FROM test.child";
 
 /// What is done on a server, by nobody that Tidegate knows, and what a text answers behind it.
@@ -124,6 +132,8 @@ const CHANGES: &[(&str, &str, u64)] = &[
     ("XA START 'b'; UPDATE test.k SET v = 10; XA END 'b'; XA COMMIT 'b' ONE PHASE", V, 10),
     ("RENAME TABLE test.k TO test.k_, test.other TO test.k, test.k_ TO test.other", V, 77),
     ("REPLACE INTO test.k VALUES (1, 11)", V, 11),
+    // an event of three packets
+    ("INSERT INTO test.big VALUES (REPEAT('x', 40000000))", BIG, 1),
     ("FLUSH BINARY LOGS; UPDATE test.k SET v = 12", V, 12),
     (
         "CREATE TABLE test.late (p INT PRIMARY KEY, FOREIGN KEY (p) REFERENCES test.parent (id) \
@@ -166,7 +176,12 @@ fn an_answer_of_mysql_ends_with_every_kind_of_change() {
     let compressed = "SET SESSION binlog_transaction_compression = ON; UPDATE test.k SET v = 100";
     let tagged = "SET SESSION binlog_transaction_compression = OFF; \
                   SET GTID_NEXT = 'AUTOMATIC:tag'; UPDATE test.k SET v = 101";
-    changes(Flavour::MySql, &[(compressed, V, 100), (tagged, V, 101)]);
+    // random bytes stay as many when they are compressed
+    let large = "SET SESSION binlog_transaction_compression = ON, cte_max_recursion_depth = 20000; \
+                 BEGIN; INSERT INTO test.big WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL \
+                 SELECT i + 1 FROM n WHERE i < 20000) SELECT RANDOM_BYTES(1024) FROM n; \
+                 UPDATE test.k SET v = 102; COMMIT";
+    changes(Flavour::MySql, &[(compressed, V, 100), (tagged, V, 101), (large, V, 102)]);
 }
 
 fn own_writes(flavour: Flavour) {
@@ -198,6 +213,23 @@ fn a_session_reads_its_own_writes_on_mariadb() {
 #[test]
 fn a_session_reads_its_own_writes_on_mysql() {
     own_writes(Flavour::MySql);
+}
+
+#[test]
+fn a_log_is_followed_in_tls() {
+    let Some(cluster) = servers("logs in TLS", Flavour::MySql, 0) else { return };
+    let server = cluster.primary();
+    define(server);
+    server.sql("ALTER USER monitor@'%' REQUIRE SSL").expect("altered");
+    let proxy = start_with(&cluster, |text| {
+        let text =
+            text.replace("max_connections = 1000\n", "max_connections = 1000\nuse_ssl = 1\n");
+        text.replacen("[mysql_variables]\n", "[mysql_variables]\nssl_p2s_verify = \"none\"\n", 1)
+    });
+    let mut conn = session(&proxy);
+    warm(&proxy, &mut conn, V);
+    server.sql("UPDATE test.k SET v = 2").expect("changed");
+    eventually("a change that came in TLS", LIMIT, || number(&mut conn, V) == 2);
 }
 
 /// Writers that read what they wrote, while others have the same answers kept all the time.
