@@ -95,6 +95,9 @@ impl Following {
 
     /// Begins what is wanted, and ends what is not any more.
     fn look(&self) {
+        if self.cache.follows().wanted().next().is_none() {
+            return;
+        }
         let (snapshot, addresses, _) = self.publisher.addresses();
         let mut followed = self.followed();
         // whoever ends all of it has the lock, or will have it
@@ -114,9 +117,7 @@ impl Following {
                 Err(error) => tracing::error!(hostgroup, "logs are not followed: {error}"),
             }
         }
-        if !followed.groups.is_empty() {
-            followed.adopt((&snapshot, &addresses), &self.publisher);
-        }
+        followed.adopt((&snapshot, &addresses), &self.publisher);
     }
 
     fn followed(&self) -> MutexGuard<'_, AllFollowed> {
@@ -191,11 +192,11 @@ impl AllFollowed {
         for group in self.groups.values() {
             let writers = writers_of(snapshot, group.hostgroup);
             let targets = |writers| of(writers).into_iter().map(|(target, _)| target).collect();
-            group.ask_of(writers.map(targets));
+            group.ask_of(writers.map(targets), lag_max);
             if changed.iter().any(|other| Arc::ptr_eq(other, group)) {
                 group.follow(streams.get(&group.hostgroup).cloned().unwrap_or_default());
             }
-            group.look(lag_max);
+            group.look();
         }
         let is_wanted =
             |log: &ServerLog| wanted.values().flatten().any(|(target, _)| *target == log.target);

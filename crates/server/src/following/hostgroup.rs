@@ -38,8 +38,9 @@ struct GroupState {
     /// The generations of the streams when it stood up.
     stood_on: Option<Vec<u64>>,
     stands: bool,
-    /// When the pulse began that is under way.
+    /// When the pulse began that is under way, and how long it may take.
     pulse_since: Option<Instant>,
+    lag_max: Duration,
 }
 
 /// The pause between the beginnings of two pulses.
@@ -114,15 +115,17 @@ impl FollowedGroup {
         self.state().streams = streams;
     }
 
-    /// Its writes are known by these servers, or by each of its own.
-    pub(super) fn ask_of(&self, writers: Option<Vec<LogSource>>) {
-        self.state().writers = writers;
+    /// Its writes are known by these servers, or by each of its own; a pulse may take that long.
+    pub(super) fn ask_of(&self, writers: Option<Vec<LogSource>>, lag_max: Duration) {
+        let mut state = self.state();
+        (state.writers, state.lag_max) = (writers, lag_max);
     }
 
-    /// Falls for a while where the pulse that is under way is older than `lag_max`.
-    pub(super) fn look(&self, lag_max: Duration) {
+    /// Falls for a while where the pulse that is under way takes too long.
+    pub(super) fn look(&self) {
         let mut state = self.state();
-        if state.stands && state.pulse_since.is_some_and(|since| since.elapsed() > lag_max) {
+        let is_late = |since: Instant| since.elapsed() > state.lag_max;
+        if state.stands && state.pulse_since.is_some_and(is_late) {
             state.stands = false;
             self.followed.fall();
         }
@@ -156,6 +159,8 @@ impl FollowedGroup {
                 return false;
             }
             drop(self.news.wait_timeout(state, LOOK_EVERY));
+            // whoever looks beside this may wait for a change of the configuration
+            self.look();
         }
         self.note_passed(pulse, falls, generations)
     }
@@ -275,9 +280,11 @@ pub(super) mod tests {
         assert!(pass(&group, &[1]));
         let kept = basis(&group, 1).expect("it stands");
         group.state().pulse_since = Some(Instant::now());
-        group.look(Duration::from_secs(60));
+        group.ask_of(None, Duration::from_secs(60));
+        group.look();
         assert!(kept.is_current());
-        group.look(Duration::ZERO);
+        group.ask_of(None, Duration::ZERO);
+        group.look();
         assert!(!kept.is_current());
         assert!(pass(&group, &[1]) && kept.is_current());
         group.fall();
