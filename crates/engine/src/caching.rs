@@ -345,7 +345,15 @@ mod tests {
         };
         let mut key = Vec::new();
         write_key(&mut key, &asker, &Question::Text(b"SELECT a FROM shop.`Items` WHERE b='x y'"));
-        let about = About { rows: 1, status: 2, since_us: 0, lives_us: 1, basis: None, digest: 7 };
+        let about = About {
+            rows: 1,
+            status: 2,
+            since_us: 0,
+            lives_us: 1,
+            stale_us: 0,
+            basis: None,
+            digest: 7,
+        };
         let has = |some: CachedOf| some.has(&key, &about);
         assert!(has(CachedOf::Digest(7)) && !has(CachedOf::Digest(8)));
         assert!(has(CachedOf::User("app".into())) && !has(CachedOf::User("ap".into())));

@@ -139,7 +139,20 @@ pub(crate) fn sample(draft: &engine::snapshot::Draft) -> View {
         version: "0.1.0",
         system: crate::view::System { resident_bytes: 4096, open_files: 9, cpu_ms: 30 },
         certificates: vec![("/x/tidegate-cert.pem".to_owned(), 1_800_000_000)],
-        log_streams: Vec::new(),
+        log_streams: vec![engine::stats::LogStreamRow {
+            hostgroup: 1,
+            hostname: "db".to_owned(),
+            port: 3306,
+            state: "following",
+            reason: String::new(),
+            gtid: "0-1-7".to_owned(),
+            position: "bin.000001:4".to_owned(),
+            lag_ms: 12,
+            events: 5,
+            tables_changed: 4,
+            all_changed: 3,
+            reconnects: 2,
+        }],
         log_lines_lost: 3,
     }
 }

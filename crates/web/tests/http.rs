@@ -59,6 +59,7 @@ impl Process for Made {
             version: "0.1.0",
             system: System::default(),
             certificates: Vec::new(),
+            log_streams: Vec::new(),
             log_lines_lost: 0,
         }
     }

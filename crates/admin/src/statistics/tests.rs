@@ -152,13 +152,12 @@ fn connections_of_accounts_are_shown_by_server_with_their_limits() {
 }
 
 /// Counters that ProxySQL has not, but for families.
-const NAMED: [&str; 63] = [
+const NAMED: [&str; 62] = [
     "admin_connections_refused",
     "aurora_checks_failed",
     "aurora_checks_ok",
     "cache_coalesce_full",
     "cache_coalesce_gave_up",
-    "cache_coalesce_unshared",
     "cache_coalesced",
     "cache_stale_told",
     "clients_redirected",

@@ -93,6 +93,7 @@ fn families_have_the_numbers_that_workers_counted() {
         "process_resident_memory_bytes 4096",
         "process_cpu_seconds_total 0.03",
         "tidegate_certificate_not_after_seconds{file=\"/x/tidegate-cert.pem\"} 1800000000",
+        "tidegate_query_cache_stream_reconnects_total{endpoint=\"db:3306\",hostgroup=\"1\"} 2",
         "tidegate_log_lines_lost_total 3",
     ] {
         assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
