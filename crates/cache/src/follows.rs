@@ -22,6 +22,8 @@ pub struct Followed {
     /// Goes up when all answers of before are invalid.
     epoch: AtomicU64,
     versions: Box<[AtomicU64]>,
+    /// The servers that are followed; 0 in places that none has.
+    servers: Box<[AtomicU64]>,
     /// The last question for a writer's position that was begun, of any hostgroup.
     pulse: Arc<AtomicU64>,
     /// The last of this one whose position all its streams have passed.
@@ -38,20 +40,27 @@ pub struct Basis {
 
 const VERSIONS: usize = 1 << 16;
 
+/// What is beyond them keeps no answers.
+const SERVERS_MAX: usize = 64;
+
 impl Followed {
     fn new(pulse: Arc<AtomicU64>) -> Self {
         Self {
             stands: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
+            servers: (0..SERVERS_MAX).map(|_| AtomicU64::new(0)).collect(),
             pulse,
             passed: AtomicU64::new(0),
         }
     }
 
-    /// Every server is followed from now on; what was kept before is invalid.
-    pub fn stand(&self) {
+    /// These servers are followed from now on, and no others may answer; what was kept before is
+    /// invalid.
+    pub fn stand(&self, servers: impl Iterator<Item = u64>) {
         self.epoch.fetch_add(1, SeqCst);
+        let servers = servers.chain(std::iter::repeat(0));
+        self.servers.iter().zip(servers).for_each(|(place, server)| place.store(server, SeqCst));
         self.stands.store(true, SeqCst);
     }
 
@@ -116,6 +125,12 @@ impl Basis {
         let (epoch, stands) = (followed.epoch.load(SeqCst), followed.stands());
         let versions = tables.filter_map(|table| version(place(table))).collect();
         stands.then(|| Self { followed: followed.clone(), epoch, versions })
+    }
+
+    /// Whether the same is so of an answer of this server.
+    pub fn is_current_at(&self, server: u64) -> bool {
+        let has = |place: &AtomicU64| place.load(SeqCst) == server;
+        self.followed.servers.iter().any(has) && self.is_current()
     }
 
     /// Whether nothing of it has changed, and changes are seen.

@@ -175,6 +175,9 @@ fn what_was_asked_for_before_a_flush_is_not_kept_behind_it() {
     assert_eq!(told(&cache, b"a", NOW), Some(1));
 }
 
+/// A server.
+const SERVER: u64 = 77;
+
 /// A table.
 const ITEMS: u64 = 0x1_0003;
 const UNCHANGED: Allowed = Allowed { unchanged: true, ..NOW };
@@ -194,7 +197,7 @@ fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
     let cache = cache(1 << 20);
     let followed = cache.follows().of(3);
     assert!(Arc::ptr_eq(&followed, &cache.follows().wanted().next().unwrap().1));
-    followed.stand();
+    followed.stand([SERVER].into_iter());
     let told = |allowed| told(&cache, b"a", allowed);
     assert!(keep_of_items(&cache, &followed, || followed.changed(ITEMS + 1)));
     assert_eq!(told(UNCHANGED), Some(3));
@@ -214,10 +217,14 @@ fn nothing_is_told_as_unchanged_where_changes_are_not_seen() {
     let cache = cache(1 << 20);
     let followed = cache.follows().of(3);
     let told = |allowed| told(&cache, b"a", allowed);
-    assert!(!keep_of_items(&cache, &followed, || followed.stand()), "noted before");
+    assert!(
+        !keep_of_items(&cache, &followed, || followed.stand([SERVER].into_iter())),
+        "noted before"
+    );
     assert_eq!((told(NOW), told(UNCHANGED)), (Some(3), None));
 
-    for again in [Followed::resume, Followed::stand] {
+    let anew = |followed: &Followed| followed.stand([SERVER].into_iter());
+    for again in [&Followed::resume as &dyn Fn(&Followed), &anew] {
         assert!(keep_of_items(&cache, &followed, || ()));
         followed.fall();
         let basis = Basis::note(&followed, [ITEMS].into_iter());
@@ -251,4 +258,17 @@ fn each_hostgroup_that_is_asked_for_has_changes_of_its_own() {
     let [third, fourth] = [3, 4].map(|hostgroup| follows.of(hostgroup));
     assert!(Arc::ptr_eq(&third, &follows.of(3)) && !Arc::ptr_eq(&third, &fourth));
     assert_eq!(follows.wanted().map(|(hostgroup, _)| hostgroup).collect::<Vec<_>>(), [3, 4]);
+}
+
+#[test]
+fn answers_of_servers_that_are_not_followed_rest_on_nothing() {
+    let followed = Follows::default().of(3);
+    followed.stand([SERVER, 9].into_iter());
+    let basis = Basis::note(&followed, [ITEMS].into_iter()).unwrap();
+    assert!(basis.is_current_at(SERVER) && basis.is_current_at(9) && !basis.is_current_at(8));
+    followed.stand([9].into_iter());
+    let basis = Basis::note(&followed, [ITEMS].into_iter()).unwrap();
+    assert!(!basis.is_current_at(SERVER) && basis.is_current_at(9));
+    followed.changed(ITEMS);
+    assert!(!basis.is_current_at(9));
 }

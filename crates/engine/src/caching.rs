@@ -3,6 +3,8 @@
 //! Everything that may change the bytes of a reply is in its key, or keeps the statement from the
 //! cache. So every server of a hostgroup tells two sessions with one key the same.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use cache::{About, Follows};
 use sql::{Access, Facts, Modes, Verb};
 use wire::Caps;
@@ -240,6 +242,14 @@ pub fn never_cached(text: &[u8], schema: Option<&[u8]>, route: &Route) -> Option
     } else {
         None
     }
+}
+
+/// What a server is known by that answers, and whose log is followed.
+pub fn server_key(hostname: &str, port: u16) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(hostname.as_bytes());
+    hasher.write_u16(port);
+    hasher.finish().max(1)
 }
 
 /// Some answers of the cache.

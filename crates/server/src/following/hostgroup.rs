@@ -173,7 +173,7 @@ impl FollowedGroup {
         }
         state.pulse_since = None;
         if state.stood_on.as_ref() != Some(&generations) {
-            self.followed.stand();
+            self.followed.stand(state.streams.iter().map(|stream| stream.key()));
         } else if !state.stands {
             self.followed.resume();
         }

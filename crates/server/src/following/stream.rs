@@ -12,9 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use binlog::{Gtid, LogChange, LogStream, Noted, Position, Why};
+use engine::caching::server_key;
 use engine::catalog::table_key;
 use engine::report::Printable;
 use engine::stats::LogStreamRow;
+use keeper::Endpoint;
 use keeper::gtid_sets::GtidSet;
 
 use super::dump::Dump;
@@ -167,6 +169,12 @@ impl ServerLog {
     pub(super) fn awaits(&self, hostgroup: u32, pulse: u64) -> bool {
         let state = self.state();
         state.awaited.iter().any(|it| it.hostgroup == hostgroup && it.pulse == pulse)
+    }
+
+    /// What its server is known by where it answers.
+    pub(super) fn key(&self) -> u64 {
+        let Endpoint { hostname, port } = &self.target.server;
+        server_key(hostname, u16::try_from(*port).unwrap_or_default())
     }
 
     /// How it is for a hostgroup, which `stands` or does not.

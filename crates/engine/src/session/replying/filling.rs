@@ -9,11 +9,13 @@ use cache::{About, Allowed, Basis, CachedReply, Fill, Landing, Lead, Renewal, Wa
 use wire::Status;
 use wire::result::End as ReplyEnd;
 
+use crate::caching::server_key;
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::session::Running;
 use crate::session::replying::reply::Outcome;
 use crate::stats::Counters;
+use crate::topology::ServerRef;
 
 /// A reply that is to be kept, or told to others who wait for it.
 pub(crate) struct Filling {
@@ -147,7 +149,12 @@ impl Filling {
     }
 
     /// Why what has come with this end is not kept.
-    fn unkept(&mut self, end: &ReplyEnd, with_warnings: bool) -> Option<Unkept> {
+    fn unkept(
+        &mut self,
+        end: &ReplyEnd,
+        with_warnings: bool,
+        server: Option<&ServerRef>,
+    ) -> Option<Unkept> {
         let is_plain = end.resultsets == 1
             && !end.several
             && end.track.is_none()
@@ -161,7 +168,7 @@ impl Filling {
             Some(Unkept::Warnings)
         } else if end.rows == 0 && !self.empty_too {
             Some(Unkept::Empty)
-        } else if self.basis.as_ref().is_some_and(|basis| !basis.is_current()) {
+        } else if self.basis.as_ref().is_some_and(|basis| !is_current(basis, server)) {
             Some(Unkept::Changed)
         } else {
             None
@@ -181,6 +188,12 @@ impl Filling {
             _ => false,
         }
     }
+}
+
+/// Whether an answer of a server tells of all changes so far, and will be known not to.
+fn is_current(basis: &Basis, server: Option<&ServerRef>) -> bool {
+    let key = |server: &ServerRef| server_key(&server.hostname, server.port);
+    server.is_some_and(|server| basis.is_current_at(key(server)))
 }
 
 impl Proxy {
@@ -242,8 +255,9 @@ impl Proxy {
         let with_warnings = self.snapshot.vars.query_cache_handle_warnings == 1;
         // what was defined while it ran may have changed what it reaches
         let is_same = running.job.effects.is_empty() && running.killed.is_none();
+        let server = self.lanes.get(running.lane).map(|lane| &lane.server);
         let why = match outcome {
-            Outcome::Done(end) if is_same => filling.unkept(end, with_warnings),
+            Outcome::Done(end) if is_same => filling.unkept(end, with_warnings, server),
             _ => Some(Unkept::Other),
         };
         let lead = filling.lead.take();

@@ -12,7 +12,7 @@ fn at(offset: u64) -> Position {
 /// A stream that tells one hostgroup, which stands.
 fn state() -> (State, Arc<FollowedGroup>) {
     let group = group();
-    group.followed.stand();
+    group.followed.stand([7].into_iter());
     let cascades = Cascades::of([(key("parent"), key("child"))].into_iter());
     let told = [(3, group.clone())].into();
     (State { told, cascades, ..State::default() }, group)
