@@ -128,27 +128,38 @@ impl Question<'_> {
             Self::Text(text) => (*text, want, want.schema.as_ref()),
             Self::Execution { text, .. } => (&*text.text, &text.state, text.schema(want)),
         };
-        let how = How::of(state, Naming::Reads);
-        let schema = schema.map(|schema| &**schema);
-        if schema.is_some_and(is_unlogged) {
+        tables_named(text, &How::of(state, Naming::Reads), schema.map(|schema| &**schema))
+    }
+}
+
+/// Keys of all tables and views that the definition of a view in this schema may read; `None` where
+/// they are too many, or of those that change without a word in the log.
+pub fn tables_of_view(definition: &[u8], schema: &[u8]) -> Option<Vec<u64>> {
+    let how = How { modes: Modes::default(), is_utf8: true, naming: Naming::Reads };
+    tables_named(definition, &how, Some(schema))
+}
+
+/// Keys of what is named, in the schema of those who say nothing of it and in the one that stands
+/// in front.
+fn tables_named(text: &[u8], how: &How, schema: Option<&[u8]>) -> Option<Vec<u64>> {
+    if schema.is_some_and(is_unlogged) {
+        return None;
+    }
+    let (mut tables, mut before) = (Vec::new(), &b""[..]);
+    let mut names = sql::names(text, how.modes);
+    while let Some((name, _)) = names.next() {
+        if how.is_foreign(name) || is_unlogged(name) || tables.len() >= TABLES_MAX {
             return None;
         }
-        let (mut tables, mut before) = (Vec::new(), &b""[..]);
-        let mut names = sql::names(text, how.modes);
-        while let Some((name, _)) = names.next() {
-            if how.is_foreign(name) || is_unlogged(name) || tables.len() >= TABLES_MAX {
-                return None;
-            }
-            tables.extend(schema.map(|schema| table_key(schema, name)));
-            if names.is_qualified() {
-                tables.push(table_key(before, name));
-            }
-            before = name;
+        tables.extend(schema.map(|schema| table_key(schema, name)));
+        if names.is_qualified() {
+            tables.push(table_key(before, name));
         }
-        tables.sort_unstable();
-        tables.dedup();
-        Some(tables)
+        before = name;
     }
+    tables.sort_unstable();
+    tables.dedup();
+    Some(tables)
 }
 
 /// Whether a schema, or a table of it, may change without a word in the log.

@@ -24,7 +24,7 @@ fn words(flavour: Flavour) -> &'static [&'static str] {
 /// Servers whose monitor may follow logs.
 fn servers(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
     let cluster = cluster_with(what, flavour, replicas, words(flavour))?;
-    let grant = "GRANT REPLICATION SLAVE, REFERENCES ON *.* TO monitor@'%'";
+    let grant = "GRANT REPLICATION SLAVE, REFERENCES, SHOW VIEW ON *.* TO monitor@'%'";
     cluster.primary().sql(grant).expect("granted");
     cluster.wait_replicated().expect("granted on replicas");
     Some(cluster)
@@ -90,7 +90,8 @@ fn warm(proxy: &Proxy, conn: &mut Conn, text: &str) {
 
 /// A table with a value in row 1, and others whose changes change it.
 fn define(server: &Server) {
-    let text = "DROP TABLE IF EXISTS test.child, test.parent, test.k, test.other, test.src,
+    let text = "DROP VIEW IF EXISTS test.far, test.near;
+        DROP TABLE IF EXISTS test.child, test.parent, test.k, test.other, test.src,
             test.big;
         CREATE TABLE test.k (id INT PRIMARY KEY, v INT);
         INSERT INTO test.k VALUES (1, 1);
@@ -100,6 +101,8 @@ fn define(server: &Server) {
         CREATE TRIGGER test.follows AFTER INSERT ON test.src
             FOR EACH ROW UPDATE test.k SET v = NEW.v;
         CREATE TABLE test.big (b LONGBLOB);
+        CREATE VIEW test.near AS SELECT id, v FROM test.k;
+        CREATE VIEW test.far AS SELECT v AS w FROM test.near WHERE id > 0;
         CREATE TABLE test.parent (id INT PRIMARY KEY);
         CREATE TABLE test.child (id INT PRIMARY KEY, p INT,
             FOREIGN KEY (p) REFERENCES test.parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
@@ -110,12 +113,14 @@ fn define(server: &Server) {
 
 const V: &str = "SELECT v FROM test.k WHERE id = 1";
 const CHILDREN: &str = "SELECT COUNT(*) FROM test.child";
+const FAR: &str = "SELECT MAX(w) FROM test.far";
 const BIG: &str = "SELECT COUNT(*) FROM test.big";
 const PARENTS: &str = "SELECT MAX(p) FROM test.child";
 
 /// What is done on a server, by nobody that Tidegate knows, and what a text answers behind it.
 const CHANGES: &[(&str, &str, u64)] = &[
     ("UPDATE test.k SET v = 2", V, 2),
+    ("UPDATE test.k SET v = 20", FAR, 20),
     (
         "BEGIN; UPDATE test.k SET v = 3; SAVEPOINT s; DELETE FROM test.k; ROLLBACK TO s; COMMIT",
         V,
@@ -395,9 +400,17 @@ fn a_log_that_cannot_be_followed_says_what_to_do() {
             &["--binlog-ignore-db=x"],
             "its log leaves out schemas: binlog_ignore_db",
         ),
-        (Flavour::MariaDb, &[], "the account cannot see all foreign keys: GRANT REFERENCES"),
+        (
+            Flavour::MariaDb,
+            &[],
+            "the account cannot see all views and foreign keys: GRANT REFERENCES",
+        ),
         (Flavour::MySql, &["--gtid-mode=OFF"], "its transactions have no names: set gtid_mode=ON"),
-        (Flavour::MySql, &[], "the account cannot see all foreign keys: GRANT REFERENCES"),
+        (
+            Flavour::MySql,
+            &[],
+            "the account cannot see all views and foreign keys: GRANT REFERENCES",
+        ),
     ];
     for (flavour, words, expected) in table {
         let Some(cluster) = cluster_with("refusals", flavour, 0, words) else { continue };
@@ -415,7 +428,7 @@ fn a_log_that_cannot_be_followed_says_what_to_do() {
         assert!(!is_kept(&proxy, &mut conn, V));
         assert_eq!(proxy.log().matches("the log of a server is not followed").count(), 1);
         if words.is_empty() {
-            let text = "GRANT REFERENCES ON *.* TO monitor@'%'";
+            let text = "GRANT REFERENCES, SHOW VIEW ON *.* TO monitor@'%'";
             cluster.primary().sql(text).expect("granted");
             let asks = || streams(&mut admin)[0].1.contains("GRANT REPLICATION SLAVE");
             eventually("what else is to be granted", LIMIT, asks);

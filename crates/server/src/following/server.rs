@@ -1,10 +1,12 @@
 //! What a server is asked before its log is followed and while it is: whether that can be followed,
-//! which foreign keys change rows that no log tells of, where it is, and what is visible there.
+//! which views and foreign keys change rows that no log tells of, where it is, and what is visible
+//! there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use binlog::Position;
 use client::Client;
+use engine::caching::tables_of_view;
 use engine::catalog::table_key;
 use keeper::gtid_sets::GtidSet;
 use wire::text_result::TextResult;
@@ -115,7 +117,7 @@ impl LoggingServer {
         }
     }
 
-    /// Its foreign keys that change rows of other tables.
+    /// Its foreign keys that change rows of other tables, and its views.
     pub(super) fn cascades(&mut self) -> Result<Cascades, String> {
         self.check_sight()?;
         let answer = self.ask(
@@ -128,7 +130,30 @@ impl LoggingServer {
             let name = |at: usize| row.get(at)?.as_deref().map(str::as_bytes);
             Some((table_key(name(0)?, name(1)?), table_key(name(2)?, name(3)?)))
         };
-        Ok(Cascades::of(answer.rows.iter().filter_map(key)))
+        let mut cascades = Cascades::default();
+        answer.rows.iter().filter_map(key).for_each(|(parent, child)| cascades.add(parent, child));
+        self.add_views(&mut cascades)?;
+        cascades.close();
+        Ok(cascades)
+    }
+
+    /// Adds its views to the tables that they read.
+    fn add_views(&mut self, cascades: &mut Cascades) -> Result<(), String> {
+        let answer = self.ask(
+            "SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS \
+             WHERE TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')",
+        )?;
+        for row in &answer.rows {
+            let [Some(schema), Some(view), definition] = &row[..] else { continue };
+            let key = table_key(schema.as_bytes(), view.as_bytes());
+            let read = definition.as_ref().filter(|definition| !definition.is_empty());
+            let tables = read.and_then(|read| tables_of_view(read.as_bytes(), schema.as_bytes()));
+            match tables {
+                Some(tables) => tables.into_iter().for_each(|table| cascades.add(table, key)),
+                None => cascades.add_unread(format!("{schema}.{view}"), key),
+            }
+        }
+        Ok(())
     }
 
     /// Whether the account is shown every table: servers show those that it may do something with.
@@ -137,13 +162,16 @@ impl LoggingServer {
         let grants = answer.rows.iter().filter_map(|row| row.first()?.as_deref());
         let mut everywhere = grants.filter_map(|grant| Some(grant.split_once(" ON *.* TO ")?.0));
         let sees = |granted: &str| {
-            let mut privileges = granted.trim_start_matches("GRANT ").split(", ");
-            privileges.any(|it| ["REFERENCES", "ALL PRIVILEGES"].contains(&it))
+            let privileges: Vec<_> = granted.trim_start_matches("GRANT ").split(", ").collect();
+            let has = |name| privileges.contains(&name);
+            has("ALL PRIVILEGES") || has("REFERENCES") && has("SHOW VIEW")
         };
-        if everywhere.any(sees) {
-            return Ok(());
+        match everywhere.any(sees) {
+            true => Ok(()),
+            false => {
+                Err(format!("the account cannot see all views and foreign keys: {SEES_VIEWS}"))
+            }
         }
-        Err("the account cannot see all foreign keys: GRANT REFERENCES ON *.* to it".to_owned())
     }
 
     /// Where it is: first what it has, then how far its log goes.
@@ -199,11 +227,14 @@ pub(super) fn explained(error: &client::Error, is_mariadb: bool) -> String {
     let missing = error.refusal().is_some_and(|refusal| DENIED.contains(&refusal.code));
     let grant = match (missing, is_mariadb) {
         (false, _) => return error.to_string(),
-        (true, true) => "REPLICATION SLAVE, BINLOG MONITOR, SLAVE MONITOR, REFERENCES",
-        (true, false) => "REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES",
+        (true, true) => "REPLICATION SLAVE, BINLOG MONITOR, SLAVE MONITOR, REFERENCES, SHOW VIEW",
+        (true, false) => "REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES, SHOW VIEW",
     };
     format!("{error}; GRANT {grant} ON *.* to the account")
 }
+
+/// What shows an account all of both.
+const SEES_VIEWS: &str = "GRANT REFERENCES, SHOW VIEW ON *.* to it";
 
 /// ER_PARSE_ERROR.
 const SYNTAX: u16 = 1064;
@@ -220,32 +251,47 @@ fn place(file: Option<&str>, offset: Option<&str>) -> Result<Position, String> {
     Ok(Position { file: file.as_bytes().to_vec(), offset })
 }
 
-/// Tables whose rows change with those of others, by foreign keys.
+/// Tables whose rows change with those of others, by foreign keys, or since they are views.
 #[derive(Default)]
-pub(super) struct Cascades(BTreeMap<u64, BTreeSet<u64>>);
+pub(super) struct Cascades {
+    by_parent: BTreeMap<u64, BTreeSet<u64>>,
+    /// Views of which nobody knows what they read: they change with any table.
+    of_any: BTreeSet<u64>,
+    /// One of them.
+    pub(super) unread: Option<String>,
+}
 
 impl Cascades {
-    /// Of pairs of a table and one whose rows follow it.
-    pub(super) fn of(pairs: impl Iterator<Item = (u64, u64)>) -> Self {
-        let mut direct: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-        for (parent, child) in pairs {
-            direct.entry(parent).or_default().insert(child);
-        }
-        let reached = |parent: &u64| {
-            let mut reached = BTreeSet::new();
-            let mut left = vec![*parent];
+    /// The rows of `child` follow those of `parent`.
+    pub(super) fn add(&mut self, parent: u64, child: u64) {
+        self.by_parent.entry(parent).or_default().insert(child);
+    }
+
+    fn add_unread(&mut self, name: String, view: u64) {
+        self.unread.get_or_insert(name);
+        self.of_any.insert(view);
+    }
+
+    /// Nothing more is added: children of children are children from now on.
+    pub(super) fn close(&mut self) {
+        let reached = |from: &BTreeSet<u64>| {
+            let (mut reached, mut left) = (BTreeSet::new(), Vec::from_iter(from.iter().copied()));
             while let Some(table) = left.pop() {
-                let children = direct.get(&table).into_iter().flatten();
-                left.extend(children.filter(|child| reached.insert(**child)));
+                if reached.insert(table) {
+                    left.extend(self.by_parent.get(&table).into_iter().flatten());
+                }
             }
-            (*parent, reached)
+            reached
         };
-        Self(direct.keys().map(reached).collect())
+        let of_any = reached(&self.of_any);
+        let by_parent = self.by_parent.iter().map(|(parent, own)| (*parent, reached(own)));
+        (self.by_parent, self.of_any) = (by_parent.collect(), of_any);
     }
 
     /// The tables whose rows may change with those of this one.
     pub(super) fn children(&self, table: u64) -> impl Iterator<Item = u64> + '_ {
-        self.0.get(&table).into_iter().flatten().copied()
+        let own = self.by_parent.get(&table).into_iter().flatten();
+        own.chain(&self.of_any).copied()
     }
 }
 
@@ -255,10 +301,19 @@ mod tests {
 
     #[test]
     fn children_of_children_change_too_and_a_ring_ends() {
-        let cascades = Cascades::of([(1, 2), (2, 3), (3, 1), (7, 8)].into_iter());
+        let mut cascades = Cascades::default();
+        for (parent, child) in [(1, 2), (2, 3), (3, 1), (7, 8)] {
+            cascades.add(parent, child);
+        }
+        cascades.close();
         let children = |table| cascades.children(table).collect::<Vec<_>>();
         assert_eq!((children(1), children(7)), (vec![1, 2, 3], vec![8]));
         assert!(children(8).is_empty());
+        let mut blind = Cascades::default();
+        blind.add(20, 21);
+        blind.add_unread("shop.v".to_owned(), 20);
+        blind.close();
+        assert_eq!(blind.children(7).collect::<Vec<_>>(), [20, 21], "a view of an unread view");
     }
 
     #[test]
@@ -269,7 +324,7 @@ mod tests {
         };
         let told = explained(&refused(1227), false);
         let expected = "ERROR 1227 (42000): no; \
-            GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES ON *.* to the account";
+            GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES, SHOW VIEW ON *.* to the account";
         assert_eq!(told, expected);
         assert_eq!(explained(&refused(1064), true), "ERROR 1064 (42000): no");
     }

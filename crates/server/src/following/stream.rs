@@ -326,6 +326,7 @@ impl ServerLog {
         let mut state = self.state();
         let mut came_to_something = cascades.is_some();
         if let Some(cascades) = cascades {
+            state.figures.hint = hint(server, &cascades);
             (state.cascades, state.known_defined) = (cascades, defined);
             state.generation += 1;
         }
@@ -346,13 +347,10 @@ impl ServerLog {
         state.condition = Condition::Following;
         state.generation += 1;
         state.position = end;
+        state.figures.hint = hint(server, &cascades);
         state.cascades = cascades;
         (state.defined, state.known_defined) = (0, 0);
         (state.unseen, state.awaited) = Default::default();
-        state.figures.hint = match server.format.as_str() {
-            "ROW" | "" => String::new(),
-            format => format!("binlog_format is {format}: writes logged as text end all answers"),
-        };
         if is_new {
             state.figures.reconnects += 1;
             tracing::info!(server = %self.target.server, "the log of a server is followed again");
@@ -376,6 +374,18 @@ impl ServerLog {
     fn state(&self) -> MutexGuard<'_, State> {
         // between two statements all of it is whole
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What makes following a log of little use; mostly empty.
+fn hint(server: &LoggingServer, cascades: &Cascades) -> String {
+    match (server.format.as_str(), &cascades.unread) {
+        ("ROW" | "", None) => String::new(),
+        ("ROW" | "", Some(view)) => format!(
+            "the definition of {view} cannot be read: it changes with any table; GRANT SELECT on \
+             it and on what it reads"
+        ),
+        (format, _) => format!("binlog_format is {format}: writes logged as text end all answers"),
     }
 }
 

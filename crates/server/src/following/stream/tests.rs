@@ -13,7 +13,9 @@ fn at(offset: u64) -> Position {
 fn state() -> (State, Arc<FollowedGroup>) {
     let group = group();
     group.followed.stand([7].into_iter());
-    let cascades = Cascades::of([(key("parent"), key("child"))].into_iter());
+    let mut cascades = Cascades::default();
+    cascades.add(key("parent"), key("child"));
+    cascades.close();
     let told = [(3, group.clone())].into();
     (State { told, cascades, ..State::default() }, group)
 }
