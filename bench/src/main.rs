@@ -52,7 +52,7 @@ fn run(options: &Options) -> Result<()> {
     let files = TlsFiles::make()?;
     let extra_args = files.of_servers();
     let cluster = Cluster::start(LabOptions { replicas: 2, extra_args, ..LabOptions::default() })?;
-    sysbench::prepare(&cluster)?;
+    sysbench::prepare(&cluster, files.dir())?;
     cluster.wait_replicated()?;
     let machine = machine::describe(&cluster);
     println!("{machine}");
@@ -92,6 +92,9 @@ fn measure(options: &Options, running: &[Running], dir: &Path) -> Result<Table> 
     for target in running {
         sysbench::run(target, dir, Load::POINT_TEXT, (1, 1))
             .with_context(|| format!("{} does not answer", target.target.name()))?;
+        if target.target == Target::Cached {
+            sysbench::ask_for_all(target, dir)?;
+        }
     }
     for round in 0..options.rounds {
         for &(load, connections) in &cells {

@@ -12,20 +12,22 @@ use crate::target::Target;
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow,
-                   haproxy-tls, split-tls                   (all but relay and split-narrow)
-  --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, cached, split-exclusive,
+                   split-narrow, haproxy-tls, split-tls     (all but relay and split-narrow)
+  --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared,
+                   new-keys-text, new-keys-prepared         (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
   --rounds N       interleaved rounds                               (5)
   --seconds N      length of one run                                (3)
   --out FILE       where the table goes   (a full run: bench/RESULTS.md, else the build folder)
 ";
 
-const DEFAULT_TARGETS: [Target; 7] = [
+const DEFAULT_TARGETS: [Target; 8] = [
     Target::Direct,
     Target::HaProxy,
     Target::FastForward,
     Target::Split,
+    Target::Cached,
     Target::SplitExclusive,
     Target::HaProxyTls,
     Target::SplitTls,

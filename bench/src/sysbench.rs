@@ -5,8 +5,9 @@
 //! throughput because it prints too few digits.
 
 use std::fmt;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 use lab::Cluster;
@@ -14,6 +15,23 @@ use lab::Cluster;
 use crate::target::Running;
 
 const ROWS: usize = 10_000;
+
+/// Sysbench has no script that asks for a row by words that it has not used before.
+const NEW_KEYS_FILE: &str = "./new_keys.lua";
+const NEW_KEYS: &str = "\
+require('oltp_common')
+function prepare_statements()
+  local int = sysbench.sql.type.INT
+  stmt[1].new_keys = con:prepare('SELECT c FROM sbtest1 WHERE id=? AND k<>?')
+  param[1].new_keys = {stmt[1].new_keys:bind_create(int), stmt[1].new_keys:bind_create(int)}
+  stmt[1].new_keys:bind_param(unpack(param[1].new_keys))
+end
+function event()
+  param[1].new_keys[1]:set(sysbench.rand.default(1, sysbench.opt.table_size))
+  param[1].new_keys[2]:set(-sysbench.rand.uniform(1, 2147483647))
+  stmt[1].new_keys:execute()
+end
+";
 
 /// One workload of sysbench.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,6 +44,8 @@ pub(crate) struct Load {
 enum Script {
     PointSelect,
     ReadOnly,
+    /// Point selects with a second condition that never was before.
+    NewKeys,
 }
 
 /// What one run reported.
@@ -41,11 +61,14 @@ pub(crate) struct Outcome {
 
 impl Load {
     pub(crate) const POINT_TEXT: Self = Self { script: Script::PointSelect, prepared: false };
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const POINT_PREPARED: Self = Self { script: Script::PointSelect, prepared: true };
+    pub(crate) const ALL: [Self; 6] = [
         Self::POINT_TEXT,
-        Self { script: Script::PointSelect, prepared: true },
+        Self::POINT_PREPARED,
         Self { script: Script::ReadOnly, prepared: false },
         Self { script: Script::ReadOnly, prepared: true },
+        Self { script: Script::NewKeys, prepared: false },
+        Self { script: Script::NewKeys, prepared: true },
     ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -57,6 +80,7 @@ impl Load {
         let script = match self.script {
             Script::PointSelect => "oltp_point_select",
             Script::ReadOnly => "oltp_read_only",
+            Script::NewKeys => NEW_KEYS_FILE,
         };
         let mode = if self.prepared { "--db-ps-mode=auto" } else { "--db-ps-mode=disable" };
         [script, mode, "--skip-trx=on"]
@@ -68,13 +92,15 @@ impl fmt::Display for Load {
         let script = match self.script {
             Script::PointSelect => "point",
             Script::ReadOnly => "read-only",
+            Script::NewKeys => "new-keys",
         };
         write!(f, "{script}-{}", if self.prepared { "prepared" } else { "text" })
     }
 }
 
-/// Fills the table on the primary.
-pub(crate) fn prepare(cluster: &Cluster) -> Result<()> {
+/// Fills the table on the primary; a script goes to that directory.
+pub(crate) fn prepare(cluster: &Cluster, dir: &Path) -> Result<()> {
+    fs::write(dir.join(NEW_KEYS_FILE), NEW_KEYS).context(NEW_KEYS_FILE)?;
     let mut command = Command::new("sysbench");
     command.args(["oltp_point_select", "--mysql-host=127.0.0.1", "--mysql-db=test"]);
     command.arg(format!("--mysql-port={}", cluster.primary().port));
@@ -87,14 +113,42 @@ pub(crate) fn prepare(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// Asks a target for every row, or nearly so, both ways.
+pub(crate) fn ask_for_all(to: &Running, dir: &Path) -> Result<()> {
+    let uniform = |load| command(to, dir, load, (16, ASKING_SECONDS), &["--rand-type=uniform"]);
+    [Load::POINT_TEXT, Load::POINT_PREPARED].into_iter().try_for_each(|load| {
+        let output = uniform(load).output().context("sysbench")?;
+        told(&output).map(drop)
+    })
+}
+
+/// The point selects of so many seconds leave none of the rows out, but some of a thousand.
+const ASKING_SECONDS: u64 = 8;
+
 /// One run against a target, over so many connections and for so many seconds; its files for TLS
 /// are in that directory.
-pub(crate) fn run(
+pub(crate) fn run(to: &Running, dir: &Path, load: Load, size: (usize, u64)) -> Result<Outcome> {
+    let output = command(to, dir, load, size, &[]).output().context("sysbench")?;
+    let text = told(&output)?;
+    parse(&text, size.0).with_context(|| format!("sysbench said:\n{text}"))
+}
+
+/// What a run said that came to its end.
+fn told(output: &Output) -> Result<String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() || text.contains("FATAL") {
+        bail!("sysbench:\n{text}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(text.into_owned())
+}
+
+fn command(
     to: &Running,
     dir: &Path,
     load: Load,
     (connections, seconds): (usize, u64),
-) -> Result<Outcome> {
+    words: &[&str],
+) -> Command {
     let ports: Vec<String> = to.ports.iter().map(u16::to_string).collect();
     let mut command = Command::new("sysbench");
     command
@@ -107,13 +161,8 @@ pub(crate) fn run(
     command.arg(format!("--mysql-password={}", to.user));
     command.args([format!("--threads={connections}"), format!("--time={seconds}")]);
     command.args([format!("--table-size={ROWS}"), "--tables=1".into()]);
-    command.args(["--histogram=on", "--percentile=95", "run"]).stdin(Stdio::null());
-    let output = command.output().context("sysbench")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || text.contains("FATAL") {
-        bail!("sysbench:\n{text}{}", String::from_utf8_lossy(&output.stderr));
-    }
-    parse(&text, connections).with_context(|| format!("sysbench said:\n{text}"))
+    command.args(words).args(["--histogram=on", "--percentile=95", "run"]).stdin(Stdio::null());
+    command
 }
 
 fn parse(text: &str, connections: usize) -> Result<Outcome> {
@@ -178,7 +227,8 @@ mod tests {
     #[test]
     fn loads_have_the_names_they_are_asked_for_by() {
         let names: Vec<_> = Load::ALL.iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["point-text", "point-prepared", "read-only-text", "read-only-prepared"]);
+        let points = ["point-text", "point-prepared", "read-only-text", "read-only-prepared"];
+        assert_eq!(names, [&points[..], &["new-keys-text", "new-keys-prepared"]].concat());
         assert_eq!(Load::named("point-text"), Some(Load::POINT_TEXT));
     }
 }

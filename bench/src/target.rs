@@ -26,7 +26,9 @@ pub(crate) enum Target {
     FastForward,
     /// Tidegate, read/write split by query rules.
     Split,
-    /// The same with each connection one session's while it runs something.
+    /// The same with a query cache in front, in which all reads are.
+    Cached,
+    /// The same without, with each connection one session's while it runs something.
     SplitExclusive,
     /// The same with at most eight connections to each server, on which sessions take turns.
     SplitNarrow,
@@ -59,12 +61,13 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Direct,
         Self::HaProxy,
         Self::Relay,
         Self::FastForward,
         Self::Split,
+        Self::Cached,
         Self::SplitExclusive,
         Self::SplitNarrow,
         Self::HaProxyTls,
@@ -78,6 +81,7 @@ impl Target {
             Self::Relay => "relay",
             Self::FastForward => "fast-forward",
             Self::Split => "split",
+            Self::Cached => "cached",
             Self::SplitExclusive => "split-exclusive",
             Self::SplitNarrow => "split-narrow",
             Self::HaProxyTls => "haproxy-tls",
@@ -132,6 +136,7 @@ impl Target {
             }
             Self::FastForward
             | Self::Split
+            | Self::Cached
             | Self::SplitExclusive
             | Self::SplitNarrow
             | Self::SplitTls => self.tidegate(cluster, port, files)?,
@@ -162,6 +167,10 @@ impl Target {
         if matches!(self, Self::SplitTls) {
             let row = "max_connections = 1000\nuse_ssl = 1";
             text = text.replace("max_connections = 1000", row);
+        }
+        if matches!(self, Self::Cached) {
+            let pattern = "match_digest = \"^SELECT\"\n";
+            text = text.replace(pattern, &format!("{pattern}cache_ttl = 3600000\n"));
         }
         if matches!(self, Self::FastForward) {
             // Fast forward follows the default hostgroup: here it shall be the replicas'.

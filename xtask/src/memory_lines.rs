@@ -18,7 +18,8 @@ use crate::gate::GateOutcome;
 use crate::icount;
 use crate::step::installed;
 
-/// Holds both ways of serving against none, and the measurement against what is planted.
+/// Holds both ways of serving against none, answers from the query cache against what they take,
+/// and the measurement against what is planted.
 pub(crate) fn check() -> Result<GateOutcome> {
     if !installed("valgrind") {
         return Ok(GateOutcome::Skipped("valgrind is not installed".into()));
@@ -26,19 +27,26 @@ pub(crate) fn check() -> Result<GateOutcome> {
     // without assertions, which would be watched too
     let program = icount::build("two-workers")?;
     let (mut complaints, mut said) = (Vec::new(), Vec::new());
-    for (depth, way) in [("0", "a lane each"), ("16", "shared lanes")] {
-        let watched = watch(&program, depth)?;
+    for (word, way) in [("0", "a lane each"), ("16", "shared lanes"), ("cached", CACHED)] {
+        let watched = watch(&program, word)?;
         let [relayed, planted] = &watched.windows[..] else { bail!("not watched twice") };
-        complaints.extend(relayed.contended().map(|line| relayed.complaint(way, line)));
-        if planted.contended().count() != 1 + relayed.contended().count() {
+        let contended = relayed.contended().count();
+        if contended > if way == CACHED { CONTENDED_BY_HITS } else { 0 } {
+            complaints.extend(relayed.contended().map(|line| relayed.complaint(way, line)));
+        }
+        if planted.contended().count() != 1 + contended {
             complaints.push(format!("{way}: what is planted is not seen"));
         }
-        if (depth == "0") != (watched.on_shared_lanes < relayed.queries) {
+        if (word == "16") != (watched.on_shared_lanes >= relayed.queries) {
             let count = watched.on_shared_lanes;
             complaints.push(format!("{way}: {count} queries went on shared lanes"));
         }
+        if (way == CACHED) != (watched.from_cache >= relayed.queries) {
+            let count = watched.from_cache;
+            complaints.push(format!("{way}: {count} queries were answered from the cache"));
+        }
         let (lines, queries) = (relayed.lines.len(), relayed.queries);
-        said.push(format!("{way}: none contended of {lines} lines in {queries} queries"));
+        said.push(format!("{way}: {contended} contended of {lines} lines in {queries} queries"));
     }
     if !complaints.is_empty() {
         return Ok(GateOutcome::Red(complaints));
@@ -55,6 +63,12 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// All clients ask the same two, which are in the query cache.
+const CACHED: &str = "from the query cache";
+/// Of each of the two answers, the lock of its part of the store, what is noted of its use, and how
+/// many have it. Where these lie changes from run to run: four to six lines were seen.
+const CONTENDED_BY_HITS: usize = 8;
+
 /// Bytes that a core has or has not.
 const LINE_BYTES: u64 = 64;
 /// Where valgrind loads a program.
@@ -68,6 +82,8 @@ struct Watched {
     windows: Vec<Window>,
     /// Queries on shared lanes, those before the windows among them.
     on_shared_lanes: u64,
+    /// Queries that were answered from the query cache, likewise.
+    from_cache: u64,
     is_watching: bool,
     /// Who runs.
     worker: Option<usize>,
@@ -127,6 +143,7 @@ impl Watched {
             "ste" => self.windows.iter_mut().last().into_iter().for_each(|now| now.steps += 1),
             "end" => self.is_watching = false,
             "sha" => self.on_shared_lanes += number(line),
+            "hit" => self.from_cache += number(line),
             _ if line.contains("acquired lock") => {
                 let thread = line.split("SCHED[").nth(1).and_then(|rest| rest.split(']').next());
                 let thread = thread.and_then(|number| number.parse().ok());

@@ -47,6 +47,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "execute-1-row", begin: || execute(World::new()) },
     Scenario { name: "shared-query", begin: || shared(query) },
     Scenario { name: "shared-execute", begin: || shared(|world, _| execute(world)) },
+    Scenario { name: "query-new-text", begin: || new_text(World::new()) },
+    Scenario { name: "cache-hit-text", begin: || hit(query) },
+    Scenario { name: "cache-hit-execute", begin: || hit(|world, _| execute(world)) },
+    Scenario { name: "cache-miss", begin: miss },
     Scenario { name: "crowd-shared", begin: || crowd::pass(&CROWD) },
     Scenario { name: "crowd-shared-execute", begin: || crowd::pass(&EXECUTING_CROWD) },
     Scenario { name: "crowd-exclusive", begin: || crowd::pass(&EXCLUSIVE_CROWD) },
@@ -210,5 +214,33 @@ fn shared(read: fn(World, usize) -> Pass) -> Pass {
     const RUNS: usize = 64;
     let mut pass = read(World::sharing(), 1);
     (0..RUNS).for_each(|_| pass());
+    pass
+}
+
+/// A read that is answered from the query cache.
+fn hit(read: fn(World, usize) -> Pass) -> Pass {
+    let mut pass = read(World::caching(1 << 20), 1);
+    (0..8).for_each(|_| pass());
+    pass
+}
+
+/// A text that was never asked before goes to a lane and its reply comes back.
+fn new_text(mut world: World) -> Pass {
+    let session = world.log_in();
+    let reply = packets::result(1);
+    let mut number = 1_000_000_u64;
+    Box::new(move || {
+        number += 1;
+        let text = format!("SELECT c FROM sbtest1 WHERE id={number}");
+        let command = packets::query(text.as_bytes());
+        assert_eq!(world.exchange(session, &command, &reply), reply.len());
+    })
+}
+
+/// The same where it is looked for in a full query cache and kept there.
+fn miss() -> Pass {
+    const TO_FILL: usize = 4_000;
+    let mut pass = new_text(World::caching(1 << 20));
+    (0..TO_FILL).for_each(|_| pass());
     pass
 }

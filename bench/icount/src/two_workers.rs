@@ -28,20 +28,28 @@ const WATCHED: usize = 8;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [depth] = &words[..] else {
-        eprintln!("two-workers DEPTH");
-        return ExitCode::FAILURE;
+    let (depth, is_cached) = match words[..] {
+        ["cached"] => ("0", true),
+        [depth] => (depth, false),
+        _ => {
+            eprintln!("two-workers DEPTH | two-workers cached");
+            return ExitCode::FAILURE;
+        }
     };
     let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let variables = [
-        ("mysql-pipeline_depth", *depth),
+        ("mysql-pipeline_depth", depth),
         // who is watched is slow
         ("mysql-pipeline_max_latency_us", "60000000"),
         ("mysql-pipeline_stall_us", "60000000"),
         ("mysql-connect_timeout_server", "60000"),
         ("mysql-connect_timeout_server_max", "60000"),
     ];
-    let plan = Plan::new(server.local_addr().expect("bound"), &variables);
+    let address = server.local_addr().expect("bound");
+    let plan = match is_cached {
+        true => Plan::caching(address, &variables),
+        false => Plan::new(address, &variables),
+    };
     let planted = Arc::<Planted>::default();
     let (tell, told) = sync_channel(2);
     let workers = [1, 2].map(|seed| {
@@ -53,16 +61,17 @@ fn main() -> ExitCode {
     thread::spawn(move || whole::serve(&server));
     let addresses = workers.iter().flat_map(|worker| [worker.1; CLIENTS]);
     let mut clients: Vec<Client> = addresses.map(Client::log_in).collect();
-    (0..WARM_UP).for_each(|_| ask(&mut clients));
+    (0..WARM_UP).for_each(|_| ask(&mut clients, is_cached));
     for is_planted in [false, true] {
         planted.is_on.store(is_planted, Ordering::Relaxed);
         println!("begin {}", 2 * WATCHED * clients.len());
-        (0..WATCHED).for_each(|_| ask(&mut clients));
+        (0..WATCHED).for_each(|_| ask(&mut clients, is_cached));
         println!("end");
     }
     for (worker, _, mailbox) in workers {
         assert!(mailbox.post(Mail::Stop).is_ok(), "there is room for one");
-        println!("shared {}", worker.join().expect("no panic"));
+        let [shared, hits] = worker.join().expect("no panic");
+        println!("shared {shared}\nhits {hits}");
     }
     ExitCode::SUCCESS
 }
@@ -75,13 +84,13 @@ struct Planted {
 }
 
 /// A worker until it is told to stop; says where it listens, and at last how many queries shared a
-/// connection.
+/// connection, and how many were answered from the query cache.
 fn work(
     seed: u64,
     plan: &Plan,
     planted: &Planted,
     tell: &SyncSender<(SocketAddr, Mailbox<Mail>)>,
-) -> u64 {
+) -> [u64; 2] {
     let (mut events, address) = plan.start(seed);
     tell.send((address, events.mailbox())).expect("it is waited for");
     while events.turn(None) {
@@ -89,7 +98,8 @@ fn work(
             planted.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
-    events.service().proxy().stats.shared_queries
+    let stats = &events.service().proxy().stats;
+    [stats.shared_queries, stats.cache_hits]
 }
 
 /// A client that is logged in and has prepared a statement.
@@ -121,13 +131,16 @@ impl Client {
     }
 }
 
-/// All clients ask at a time, as text and then by what they prepared: two steps.
-fn ask(clients: &mut [Client]) {
+/// All clients ask at a time, as text and then by what they prepared: two steps, or one where each
+/// of the two uses memory of its own.
+fn ask(clients: &mut [Client], at_once: bool) {
     let (query, reply) = (packets::query(POINT_SELECT), packets::result(1));
     println!("step");
     clients.iter_mut().for_each(|client| client.send(&query));
     clients.iter_mut().for_each(|client| assert_eq!(client.take(reply.len()), reply));
-    println!("step");
+    if !at_once {
+        println!("step");
+    }
     clients.iter_mut().for_each(|client| client.send(&client.execute.clone()));
     clients.iter_mut().for_each(|client| assert_eq!(client.take(reply.len()), reply));
 }

@@ -35,7 +35,19 @@ impl Plan {
     ///
     /// When a variable cannot be so.
     pub fn new(server: SocketAddr, variables: &[(&str, &str)]) -> Self {
-        let (snapshot, offer) = world::configured(variables);
+        Self::of(server, world::configured(variables))
+    }
+
+    /// The same where all reads may be answered from the query cache.
+    ///
+    /// # Panics
+    ///
+    /// When a variable cannot be so.
+    pub fn caching(server: SocketAddr, variables: &[(&str, &str)]) -> Self {
+        Self::of(server, world::caching(variables))
+    }
+
+    fn of(server: SocketAddr, (snapshot, offer): (Arc<Snapshot>, Arc<Offer>)) -> Self {
         let addresses =
             snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
         let (shared, addresses) =
@@ -79,7 +91,7 @@ impl Plan {
 /// When it is not let in.
 pub fn log_in(worker: SocketAddr) -> TcpStream {
     let mut client = Packets::tcp(worker, Duration::from_secs(60)).expect("the worker listens");
-    let login = Login { caps: CAPS, ..Login::new("app", "app") };
+    let login = Login { caps: CAPS, schema: Some("sbtest"), ..Login::new("app", "app") };
     client.log_in(&login).expect("it is let in");
     client.stream.into_inner()
 }

@@ -25,6 +25,9 @@ const KEY: &[u8] = include_bytes!("key.pk8");
 /// The engine and what lies in its sockets.
 pub struct World {
     proxy: Proxy,
+    offer: Arc<Offer>,
+    /// Clients choose one: what is read without may be what a server tells of itself.
+    has_schema: bool,
     lane: Option<LaneId>,
     to_client: Vec<u8>,
     to_server: Vec<u8>,
@@ -49,6 +52,13 @@ impl World {
         Self::configured(split(), true)
     }
 
+    /// The same where all reads may be answered from a query cache of so many bytes.
+    pub fn caching(bytes: u64) -> Self {
+        let world = Self { has_schema: true, ..Self::with_rules(cached(split())) };
+        world.offer.cache.set_limit(bytes);
+        world
+    }
+
     /// One writer and one reader with these rules, and nobody there yet.
     pub fn with_rules(rules: Vec<RuleRow>) -> Self {
         Self::configured(rules, false)
@@ -58,7 +68,9 @@ impl World {
         let depth = if shares { "16" } else { "0" };
         let (snapshot, offer) = configured_with(rules, &[("mysql-pipeline_depth", depth)]);
         Self {
-            proxy: Proxy::new(snapshot, offer, 1, [7; 32]),
+            proxy: Proxy::new(snapshot, offer.clone(), 1, [7; 32]),
+            offer,
+            has_schema: false,
             lane: None,
             to_client: Vec::with_capacity(1 << 20),
             to_server: Vec::with_capacity(1 << 16),
@@ -72,6 +84,11 @@ impl World {
         self.proxy.stats.shared_queries
     }
 
+    /// Reads that were answered from the query cache so far, and answers that were kept there.
+    pub fn cache_hits_and_fills(&self) -> (u64, u64) {
+        (self.proxy.stats.cache_hits, self.proxy.stats.cache_fills)
+    }
+
     /// A client arrives and authenticates with `mysql_native_password`.
     pub fn log_in(&mut self) -> SessionId {
         let session = self.proxy.on_accepted(arrival());
@@ -82,6 +99,9 @@ impl World {
         self.to_client.clear();
         self.client_says(session, &bytes);
         self.serve(&[]);
+        if self.has_schema {
+            self.exchange(session, &packets::packet(b"\x02sbtest"), &[]);
+        }
         session
     }
 
@@ -171,6 +191,9 @@ impl World {
                 Order::Send { to, range } => {
                     self.socket(*to).extend_from_slice(&orders.made[range.clone()]);
                 }
+                Order::SendCached { to, answer } => {
+                    self.socket(*to).extend_from_slice(&answer.reply);
+                }
                 Order::SendKept { session, .. } => {
                     self.to_server.extend_from_slice(self.proxy.kept(*session));
                 }
@@ -223,6 +246,11 @@ fn compiled(mut draft: Draft, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc
     let key = ServerKey::from_pkcs8(KEY).expect("it is a key");
     let offer = Offer::new(b"10.11.0-tidegate", CAPS, key);
     (Arc::new(snapshot), Arc::new(offer))
+}
+
+/// The same where all reads may be answered from the query cache.
+pub(crate) fn caching(variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
+    configured_with(cached(split()), variables)
 }
 
 /// The same where the server of reads takes so many connections.
@@ -284,6 +312,13 @@ fn draft(rules: Vec<RuleRow>) -> Draft {
     let (username, password) = ("app".into(), b"app".to_vec());
     let user = UserRow { username, password, default_hostgroup: 1, ..UserRow::default() };
     Draft { servers: vec![server(0), server(1)], users: vec![user], rules, ..Draft::default() }
+}
+
+/// The same with whatever they send to the reader in the query cache.
+fn cached(mut rules: Vec<RuleRow>) -> Vec<RuleRow> {
+    let of_reads = rules.iter_mut().filter(|rule| rule.destination_hostgroup == Some(1));
+    of_reads.for_each(|rule| rule.cache_ttl = Some(3_600_000));
+    rules
 }
 
 fn split() -> Vec<RuleRow> {

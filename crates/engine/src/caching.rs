@@ -300,6 +300,9 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
 }
 
 #[cfg(test)]
+mod key_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::link::Charset;

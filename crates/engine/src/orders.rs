@@ -7,6 +7,7 @@ use core::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+use cache::CachedReply;
 pub use cache::Flight;
 use wire::connect::Compression;
 
@@ -41,6 +42,13 @@ pub enum Order {
         to: End,
         /// Range in [`Orders::made`].
         range: Range<usize>,
+    },
+    /// An answer from the query cache goes to `to`, from where it is kept.
+    SendCached {
+        /// Receiver.
+        to: End,
+        /// What it is told.
+        answer: Arc<CachedReply>,
     },
     /// The command that a session keeps (`Proxy::kept`) goes to a lane.
     SendKept {
@@ -216,14 +224,20 @@ impl Orders {
         write(&mut self.made);
         let range = start..self.made.len();
         if !range.is_empty() {
-            self.count(to, &range);
+            self.count(to, range.len());
             self.push(Order::Send { to, range });
         }
     }
 
-    fn count(&mut self, to: End, range: &Range<usize>) {
+    /// Sends an answer from the query cache.
+    pub(crate) fn send_cached(&mut self, to: End, answer: Arc<CachedReply>) {
+        self.count(to, answer.reply.len());
+        self.push(Order::SendCached { to, answer });
+    }
+
+    fn count(&mut self, to: End, bytes: usize) {
         if let End::Client(_) = to {
-            self.client_bytes += range.len() as u64;
+            self.client_bytes += bytes as u64;
         }
     }
 
@@ -232,7 +246,7 @@ impl Orders {
         if range.is_empty() {
             return;
         }
-        self.count(to, &range);
+        self.count(to, range.len());
         if let Some(Order::Relay { to: last, range: before }) = self.list.last_mut()
             && *last == to
             && before.end == range.start
@@ -254,6 +268,7 @@ impl Orders {
         self.list.retain(|order| match order {
             Order::Relay { to: end, .. }
             | Order::Send { to: end, .. }
+            | Order::SendCached { to: end, .. }
             | Order::Secure(end, _)
             | Order::Compress(end, _)
             | Order::Pause(end)

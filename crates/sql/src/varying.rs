@@ -17,7 +17,8 @@ pub fn varies(text: &[u8], modes: Modes) -> bool {
     let mut before = Before::Sign;
     while let Some(token) = lexer.next_token() {
         before = match (token.kind, before) {
-            (TokenKind::Punct(b'('), Before::Name { is_stable: false }) => return true,
+            (TokenKind::Punct(b'('), Before::Name) => return true,
+            (TokenKind::Punct(b'('), Before::Word(word)) if !is_stable(word) => return true,
             (TokenKind::Comment, before) => before,
             (TokenKind::Punct(b'.'), _) => Before::Dot,
             (TokenKind::Word, before) => {
@@ -26,14 +27,13 @@ pub fn varies(text: &[u8], modes: Modes) -> bool {
                 if is_of_the_server(word) || !is_column && is_among(word, CONSTANTS) {
                     return true;
                 }
-                let is_stable = !is_column && is_native(word) && !is_among(word, FUNCTIONS);
-                Before::Name { is_stable }
+                if is_column { Before::Name } else { Before::Word(word) }
             }
             (TokenKind::Quoted | TokenKind::Text, _) => {
                 if is_of_the_server(lexer.unquoted(token)) {
                     return true;
                 }
-                Before::Name { is_stable: false }
+                Before::Name
             }
             _ => Before::Sign,
         };
@@ -75,13 +75,20 @@ const BEFORE_TABLES: &[&str] = &["FROM", "JOIN", "STRAIGHT_JOIN", "TABLE"];
 
 /// What stands before a token.
 #[derive(Clone, Copy)]
-enum Before {
-    /// A name; whether a function that is called so computes from its arguments alone.
-    Name { is_stable: bool },
+enum Before<'a> {
+    /// A word that may be the name of a server's own function.
+    Word(&'a [u8]),
+    /// Any other name.
+    Name,
     /// The dot of a qualified name.
     Dot,
     /// Anything else.
     Sign,
+}
+
+/// Whether a function that is called so computes from its arguments alone.
+fn is_stable(word: &[u8]) -> bool {
+    is_native(word) && !is_among(word, FUNCTIONS)
 }
 
 /// Whether a schema is one in which a server tells of itself.

@@ -112,6 +112,7 @@ impl Worker {
             Order::Report(event) => (self.outside.log)(event),
             Order::Relay { .. }
             | Order::Send { .. }
+            | Order::SendCached { .. }
             | Order::SendKept { .. }
             | Order::SendData { .. } => {}
         }
@@ -156,6 +157,7 @@ impl Worker {
             *part = match order {
                 Order::Relay { range, .. } => &data[range.clone()],
                 Order::Send { range, .. } => &orders.made[range.clone()],
+                Order::SendCached { answer, .. } => &answer.reply,
                 Order::SendKept { session, .. } => self.proxy.kept(*session),
                 Order::SendData { session, .. } => self.proxy.kept_data(*session),
                 _ => &[],
@@ -296,7 +298,9 @@ fn put<T: Clone>(table: &mut Vec<Option<T>>, at: usize, value: T) {
 /// The end that gets bytes by an order.
 fn receiver(order: &Order) -> Option<End> {
     match order {
-        Order::Relay { to, .. } | Order::Send { to, .. } => Some(*to),
+        Order::Relay { to, .. } | Order::Send { to, .. } | Order::SendCached { to, .. } => {
+            Some(*to)
+        }
         Order::SendKept { lane, .. } | Order::SendData { lane, .. } => Some(End::Lane(*lane)),
         _ => None,
     }

@@ -1,10 +1,15 @@
 //! Commands and their replies packet by packet, for comparisons of every byte.
 
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
 
+use anyhow::{Context, Result};
 use client::{Login, Packets, frame};
 use wire::Caps;
 use wire::command::code;
+use wire::frame::HEADER_BYTES;
+use wire::reply::ErrPacket;
 use wire::result::{Event, ReplyKind, ReplyTracker};
 
 /// What a client can do besides what [`Login::new`] says, for replies of every kind.
@@ -42,6 +47,16 @@ pub fn query(text: &str) -> Asked {
 /// Every packet of a reply with its header; the number of a prepared statement is kept, and zero in
 /// the reply. A file that is asked for is sent.
 pub fn exchange<S: Read + Write>(
+    to: (&mut Packets<S>, &mut u32),
+    asked: &Asked,
+    what: &str,
+) -> Vec<u8> {
+    exchange_as(Login::new("", "").caps.union(CAPS), to, asked, what)
+}
+
+/// The same for a client that logged in with these capabilities.
+fn exchange_as<S: Read + Write>(
+    caps: Caps,
     (packets, stmt): (&mut Packets<S>, &mut u32),
     asked: &Asked,
     what: &str,
@@ -53,8 +68,8 @@ pub fn exchange<S: Read + Write>(
         packets.authenticate("app").unwrap_or_else(|error| panic!("{error:?}: {what}"));
         return Vec::new();
     }
-    let mut reply = reply(packets, asked.kind, what);
-    if asked.kind == ReplyKind::Prepare {
+    let mut reply = reply_as(caps, packets, asked.kind, what);
+    if asked.kind == ReplyKind::Prepare && !is_refusal(&reply) {
         // each has its own numbers for statements
         *stmt = u32::from_le_bytes(reply[5..9].try_into().expect("four bytes"));
         reply[5..9].fill(0);
@@ -64,7 +79,15 @@ pub fn exchange<S: Read + Write>(
 
 /// Every packet of a reply, with its header. A file that is asked for is sent.
 pub fn reply<S: Read + Write>(packets: &mut Packets<S>, kind: ReplyKind, what: &str) -> Vec<u8> {
-    let caps = Login::new("", "").caps.union(CAPS);
+    reply_as(Login::new("", "").caps.union(CAPS), packets, kind, what)
+}
+
+fn reply_as<S: Read + Write>(
+    caps: Caps,
+    packets: &mut Packets<S>,
+    kind: ReplyKind,
+    what: &str,
+) -> Vec<u8> {
     let mut tracker = ReplyTracker::new(kind, caps);
     let mut reply = Vec::new();
     let mut fed = 0;
@@ -86,6 +109,48 @@ pub fn reply<S: Read + Write>(packets: &mut Packets<S>, kind: ReplyKind, what: &
         }
     }
     reply
+}
+
+/// A client that has logged in, and is given every byte of each reply.
+#[derive(Debug)]
+pub struct Exchanger {
+    packets: Packets<TcpStream>,
+    caps: Caps,
+    stmt: u32,
+}
+
+impl Exchanger {
+    /// Logs in to a port of 127.0.0.1.
+    pub fn log_in(port: u16, login: &Login<'_>) -> Result<Self> {
+        let address = (Ipv4Addr::LOCALHOST, port).into();
+        let mut packets = Packets::tcp(address, Duration::from_secs(15))?;
+        packets.log_in(login).with_context(|| login.user.to_owned())?;
+        Ok(Self { packets, caps: login.caps, stmt: 0 })
+    }
+
+    /// The reply to a command.
+    pub fn ask(&mut self, asked: &Asked) -> Vec<u8> {
+        exchange_as(self.caps, (&mut self.packets, &mut self.stmt), asked, &asked.text())
+    }
+
+    /// The replies to preparing a text and to its executions, which begin behind the statement's
+    /// number; none to these where it cannot be prepared. It is closed at the end.
+    pub fn execute(&mut self, text: &str, executions: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut replies = vec![self.ask(&asked(code::STMT_PREPARE, text, ReplyKind::Prepare))];
+        if is_refusal(&replies[0]) {
+            return replies;
+        }
+        let execution = |body: &Vec<u8>| asked(code::STMT_EXECUTE, &body[..], ReplyKind::Execute);
+        replies.extend(executions.iter().map(execution).map(|asked| self.ask(&asked)));
+        let number = self.stmt.to_le_bytes();
+        self.packets.command(code::STMT_CLOSE, &number).expect("sent");
+        replies
+    }
+}
+
+/// Whether a reply is nothing but an error.
+pub fn is_refusal(reply: &[u8]) -> bool {
+    reply.get(HEADER_BYTES) == Some(&ErrPacket::MARKER)
 }
 
 /// A file of many packets, so that their numbers begin anew.

@@ -383,3 +383,37 @@ fn what_is_forgotten_is_what_was_named_and_each_digest_has_its_figures() {
         assert_eq!(ask(&mut conn), left, "{some}");
     }
 }
+
+#[test]
+fn large_answers_that_are_asked_for_ahead_and_not_read_take_little_memory() {
+    const ASKED: usize = 200;
+    let Some(cluster) = MARIADB.cluster() else { return };
+    table(&cluster, "ahead");
+    let proxy = proxy(&cluster, "FROM test.ahead", 3_600_000, "");
+    let mut conn = session(&proxy);
+    knows(&proxy, &mut conn, "SELECT v FROM test.ahead WHERE id = 1");
+    let text = "SELECT REPEAT('x', 1000000) FROM test.ahead WHERE id = 1";
+    let hits = || proxy.counter("cache_hits").expect("a counter");
+    let (before, resident_before) = (hits(), proxy.rss_bytes_max());
+    let mut ahead = log_in(proxy.port, ("app", "app"), CAPS).expect("logged in");
+    let mut asked = Vec::new();
+    (0..ASKED).for_each(|_| wire::command::write_query(&mut asked, text.as_bytes()));
+    ahead.bytes(&asked).expect("sent");
+    let mut last = 0;
+    eventually("it waits for its client", Duration::from_secs(10), || {
+        let now = hits() - before;
+        now > 0 && std::mem::replace(&mut last, now) == now
+    });
+    assert!(last < ASKED as u64 / 2, "{last} answers");
+    let resident = proxy.rss_bytes_max() - resident_before;
+    assert!(resident < 16 << 20, "{resident} bytes more");
+    let mut direct = log_in(cluster.primary().port, ("app", "app"), CAPS).expect("logged in");
+    let expected = exchange((&mut direct, &mut 0), &query(text), text);
+    for _ in 0..ASKED {
+        let mut told = vec![0; expected.len()];
+        std::io::Read::read_exact(&mut ahead.stream, &mut told).expect("the whole reply");
+        assert_eq!(difference(&expected, &told), None);
+    }
+    // the first one was the server's
+    assert_eq!(hits() - before, ASKED as u64 - 1);
+}

@@ -74,6 +74,34 @@ fn executing_on_a_shared_lane_allocates_nothing() {
 }
 
 #[test]
+fn a_text_from_the_query_cache_allocates_nothing() {
+    let mut world = World::caching(1 << 20);
+    let session = world.log_in();
+    let (command, reply) = (packets::query(POINT_SELECT), packets::result(1));
+    let allocations = steady_allocations(|| {
+        assert_eq!(world.exchange(session, &command, &reply), reply.len());
+    });
+    assert_eq!(allocations, 0);
+    let (hits, fills) = world.cache_hits_and_fills();
+    assert!(hits > 500 && fills == 1, "{hits} hits, {fills} fills");
+}
+
+#[test]
+fn an_execution_from_the_query_cache_allocates_for_its_key_alone() {
+    let mut world = World::caching(1 << 20);
+    let session = world.log_in();
+    let command = world.prepare(session, b"SELECT c FROM sbtest1 WHERE id=?");
+    let reply = packets::result(1);
+    let allocations = steady_allocations(|| {
+        assert_eq!(world.exchange(session, &command, &reply), reply.len());
+    });
+    // the types and the values of its parameters
+    assert_eq!(allocations, 2 * 256);
+    let (hits, fills) = world.cache_hits_and_fills();
+    assert!(hits > 500 && fills == 1, "{hits} hits, {fills} fills");
+}
+
+#[test]
 fn counting_a_known_query_allocates_nothing() {
     let known = icount::scenario::SCENARIOS.iter().find(|s| s.name == "stats-known");
     let pass = (known.expect("it is a scenario").begin)();

@@ -44,7 +44,7 @@ const BYTES_MAX: usize = 4096;
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// What servers read texts by, beside character sets, and what they settle in a prepare.
-const READ_BY: [&[u8]; 16] = [
+pub(super) const READ_BY: [&[u8]; 16] = [
     SQL_MODE,
     b"old_mode",
     b"character_set_collations",
@@ -65,7 +65,7 @@ const READ_BY: [&[u8]; 16] = [
 
 /// What acts while a statement runs, and on nothing that a server keeps of it. Whatever else is set
 /// may be in what a connection has prepared.
-const NEVER_READ_BY: [&[u8]; 10] = [
+pub(super) const NEVER_READ_BY: [&[u8]; 10] = [
     b"foreign_key_checks",
     b"innodb_lock_wait_timeout",
     b"interactive_timeout",

@@ -63,7 +63,8 @@ const fn charset(name: &'static str) -> Tracked {
 use ValueForm::{Flag, InvertedFlag, Isolation, Switches, Verbatim};
 use VariablePlace::{Both, MariaDb, MySql, Renamed};
 
-const TABLE: &[Tracked] = &[
+/// All of them.
+pub(super) const TABLE: &[Tracked] = &[
     charset("character_set_client"),
     charset("character_set_connection"),
     charset("character_set_results"),

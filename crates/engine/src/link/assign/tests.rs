@@ -1,6 +1,7 @@
 //! What becomes of a connection's state by a list of statements, and how another one follows.
 
 use super::*;
+use crate::link::tracked_table::TABLE;
 
 fn fresh() -> LinkState {
     LinkState::new(None, Charset::Named("utf8mb4"))
@@ -312,4 +313,77 @@ fn texts_are_read_by_the_character_set_of_the_client() {
         );
     }
     assert_eq!(after(&["SET character_set_client='klingon'"]), None, "it may be any");
+}
+
+/// Two values of a variable that servers keep apart.
+fn two_values(name: &str) -> [&'static str; 2] {
+    let form = Tracked::find(name.as_bytes()).map(|tracked| tracked.form);
+    match (name, form) {
+        ("sql_mode", _) => ["'ANSI_QUOTES'", "'PIPES_AS_CONCAT'"],
+        ("collation_connection", _) => ["latin1_bin", "utf8mb4_bin"],
+        _ if name.starts_with("character_set") => ["latin1", "utf8mb3"],
+        (_, Some(ValueForm::Switches)) => ["'mrr=off'", "'mrr=off,index_merge=off'"],
+        (_, Some(ValueForm::Isolation)) => ["'SERIALIZABLE'", "'READ-COMMITTED'"],
+        (_, Some(ValueForm::Flag | ValueForm::InvertedFlag)) => ["0", "1"],
+        _ => ["1", "12"],
+    }
+}
+
+/// The bytes that the query cache's key has of a state.
+fn key(state: &LinkState) -> Vec<u8> {
+    let mut key = Vec::new();
+    state.write_key(&mut key);
+    key
+}
+
+#[test]
+fn states_that_differ_in_any_setting_have_keys_of_their_own() {
+    let tables = [&settings::READ_BY[..], &settings::NEVER_READ_BY, &READ_GLOBALLY].concat();
+    let others = [settings::JOIN_SIZE, settings::BIG_SELECTS, b"sql_select_limit", b"timestamp"];
+    let names = tables.into_iter().chain(others).map(|name| std::str::from_utf8(name).unwrap());
+    let names: Vec<_> = TABLE.iter().map(|tracked| tracked.name).chain(names).collect();
+    assert!(names.len() > 60, "{}", names.len());
+    let mut kept = Vec::new();
+    for name in names {
+        let values = two_values(name).map(|value| after(&[&format!("SET {name} = {value}")]));
+        let followed = values.iter().flatten().count();
+        let mut keys: Vec<_> = values.iter().flatten().chain([&fresh()]).map(key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), followed + 1, "{name}");
+        kept.extend((followed < 2).then_some(name));
+    }
+    // sessions keep their connections with these, and have nothing to do with the cache
+    assert_eq!(kept, ["sql_auto_is_null", "system_versioning_asof", "system_versioning_asof"]);
+}
+
+#[test]
+fn keys_of_states_show_where_each_part_ends() {
+    let state = |schema: Option<&str>, charset| {
+        LinkState::new(schema.map(|schema| schema.as_bytes().into()), charset)
+    };
+    let of = |schema| state(schema, Charset::Collation(45));
+    let states = [
+        of(None),
+        of(Some("")),
+        of(Some("a")),
+        LinkState { autocommit: false, ..of(None) },
+        state(None, Charset::Collation(8)),
+        state(None, Charset::Named("latin1")),
+        state(None, Charset::Named("utf8mb4")),
+        after(&["SET lc_time_names = 1, div_precision_increment = 2"]).expect("followed"),
+        after(&["SET lc_time_names = 12"]).expect("followed"),
+        after(&["SET lc_time_names = 2, div_precision_increment = 1"]).expect("followed"),
+        after(&["SET character_set_results = latin1"]).expect("followed"),
+        after(&["SET character_set_client = latin1"]).expect("followed"),
+    ];
+    for (at, one) in states.iter().enumerate() {
+        for other in &states[at + 1..] {
+            let (one_key, other_key) = (key(one), key(other));
+            assert!(!one_key.starts_with(&other_key), "{one:?} and {other:?}");
+            assert!(!other_key.starts_with(&one_key), "{one:?} and {other:?}");
+        }
+    }
+    // texts name the variables of users that they read, and have nothing to do with the cache then
+    assert_eq!(key(&after(&["SET @a = 1"]).expect("followed")), key(&fresh()));
 }

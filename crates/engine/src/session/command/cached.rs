@@ -175,7 +175,7 @@ impl Proxy {
         let outcome = match found {
             Lookup::Answer(answer) => {
                 self.note_hit(id);
-                self.tell_cached(id, &answer);
+                self.tell_cached(id, answer);
                 FromCache::Told
             }
             Lookup::Late(_) | Lookup::Nothing => {
@@ -259,7 +259,7 @@ impl Proxy {
     }
 
     /// Tells a client what is in the cache, as the server told it.
-    pub(crate) fn tell_cached(&mut self, id: SessionId, answer: &CachedReply) {
+    pub(crate) fn tell_cached(&mut self, id: SessionId, answer: Arc<CachedReply>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         (session.last.row_count, session.last.found_rows) = (-1, answer.about.rows);
         session.last.told = Status(answer.about.status);
@@ -269,7 +269,7 @@ impl Proxy {
         self.count(id, true);
         let rows = QueryRows { sent: answer.about.rows, ..QueryRows::default() };
         self.tell_end(id, None, rows);
-        self.orders.send(End::Client(id), |out| out.extend_from_slice(&answer.reply));
+        self.orders.send_cached(End::Client(id), answer);
     }
 }
 

@@ -6,6 +6,7 @@
 //! whole when its server has sent it, which is read on for those who wait.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cache::{Asking, CachedReply, Flight, Joining, Landing, Lead, Lookup, Wait};
 
@@ -81,7 +82,7 @@ impl Proxy {
                 if let Lookup::Answer(answer) = found {
                     self.land(lead, Landing::Lost);
                     self.note_hit(id);
-                    self.end_told(id, &answer);
+                    self.end_told(id, answer);
                     return true;
                 }
                 self.with_filling(id, |filling| filling.lead = Some(lead));
@@ -192,7 +193,7 @@ impl Proxy {
             _ if leads => {}
             Some(Landing::Answer(answer)) if is_early || !unchanged || answer.is_current() => {
                 self.stats.cache_coalesced += 1;
-                return self.end_told(id, &answer);
+                return self.end_told(id, answer);
             }
             Some(Landing::Lost) => {
                 if self.ask_with_others(id, true)
@@ -209,7 +210,7 @@ impl Proxy {
     }
 
     /// A command ends with an answer that its server, or another one, gave before.
-    pub(crate) fn end_told(&mut self, id: SessionId, answer: &CachedReply) {
+    pub(crate) fn end_told(&mut self, id: SessionId, answer: Arc<CachedReply>) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.timing.idle_since_us = self.now_us;
         session.phase = Phase::Idle;

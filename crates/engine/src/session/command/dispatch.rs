@@ -21,8 +21,8 @@ use crate::session::{Phase, Stage};
 /// Bytes of a client that may wait while its session serves a command, before it is not read from.
 const INPUT_BYTES_MAX: usize = 1 << 16;
 
-/// Bytes of answers made here before it is looked whether the client takes them.
-const ANSWERS_BYTES_MAX: usize = 1 << 18;
+/// Bytes of answers given here before it is looked whether the client takes them.
+const ANSWERS_BYTES_MAX: u64 = 1 << 18;
 
 /// Longest packet before a login is complete; the attributes of drivers have some hundred bytes.
 const LOGIN_BYTES_MAX: usize = 1 << 14;
@@ -35,7 +35,7 @@ impl Proxy {
     /// Serves what can be served of a client's bytes; returns how many were taken.
     pub(crate) fn client_bytes(&mut self, id: SessionId, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        let made_max = self.orders.made.len() + ANSWERS_BYTES_MAX;
+        let answered_max = self.orders.client_bytes + ANSWERS_BYTES_MAX;
         loop {
             let rest = bytes.get(taken..).unwrap_or_default();
             if rest.is_empty() {
@@ -96,7 +96,7 @@ impl Proxy {
                 return taken;
             }
             taken += step;
-            if self.orders.made.len() > made_max && taken < bytes.len() {
+            if self.orders.client_bytes > answered_max && taken < bytes.len() {
                 // whether the client takes its answers is known once they are sent
                 self.orders.push(Order::Redeliver(End::Client(id)));
                 return taken;

@@ -27,7 +27,7 @@ impl Proxy {
         session.phase = Phase::Idle;
         self.let_go_of_empty(id);
         self.leave_definition(id, was_sent);
-        self.end_told(id, &answer);
+        self.end_told(id, answer);
         true
     }
 }
