@@ -141,7 +141,8 @@ impl LoggingServer {
     fn add_views(&mut self, cascades: &mut Cascades) -> Result<(), String> {
         let answer = self.ask(
             "SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS \
-             WHERE TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')",
+             WHERE TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', \
+             'sys')",
         )?;
         for row in &answer.rows {
             let [Some(schema), Some(view), definition] = &row[..] else { continue };
@@ -324,7 +325,8 @@ mod tests {
         };
         let told = explained(&refused(1227), false);
         let expected = "ERROR 1227 (42000): no; \
-            GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES, SHOW VIEW ON *.* to the account";
+            GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES, SHOW VIEW ON *.* to the \
+            account";
         assert_eq!(told, expected);
         assert_eq!(explained(&refused(1064), true), "ERROR 1064 (42000): no");
     }
