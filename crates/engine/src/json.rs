@@ -1,7 +1,7 @@
 //! What columns that hold JSON say: it is valid as a whole, and members are found.
 
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
 
 use crate::rows;
 
@@ -19,11 +19,18 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
 
 /// The names of the members of a column that holds JSON or nothing.
 pub(crate) fn names(text: &str) -> Result<Vec<String>, String> {
+    Ok(members(text)?.keys().cloned().collect())
+}
+
+/// The members of a column that holds JSON or nothing.
+fn members(text: &str) -> Result<Map<String, Value>, String> {
     match text {
-        "" => Ok(Vec::new()),
-        text => {
-            Ok(parse(text)?.as_object().into_iter().flat_map(|it| it.keys().cloned()).collect())
-        }
+        "" => Ok(Map::new()),
+        text => match parse(text)? {
+            Value::Object(members) => Ok(members),
+            Value::Null => Ok(Map::new()),
+            _ => Err("no object: write {\"name\": value}".to_owned()),
+        },
     }
 }
 
@@ -70,10 +77,7 @@ pub(crate) fn flag(text: &str, name: &str) -> Result<bool, String> {
 /// What a column that holds JSON or nothing says by that name, which its row of the registry lists.
 pub(crate) fn member(text: &str, name: &str) -> Result<Option<Value>, String> {
     debug_assert!(is_listed(name), "{name} is told to be without effect");
-    match text {
-        "" => Ok(None),
-        text => Ok(parse(text)?.get_mut(name).map(Value::take)),
-    }
+    Ok(members(text)?.remove(name))
 }
 
 /// One of several words of a column that holds JSON; `None` where it says nothing of that.
@@ -109,6 +113,11 @@ mod tests {
         let text = r#" {"zones" : [1, -0.5e+3, "x\"\u0041\n", null, {}], "zones":3} "#;
         assert_eq!(number(text, "zones", 3), Ok(Some(3)));
         assert_eq!(number(text, "weight", 3), Ok(None));
+        assert_eq!((names(""), names("null")), (Ok(Vec::new()), Ok(Vec::new())));
+        for text in [r#""{\"zones\": 1}""#, r#"[{"zones":1}]"#, "3", "true"] {
+            let refused = Err("no object: write {\"name\": value}".to_owned());
+            assert_eq!((number(text, "zones", 3), names(text).is_err()), (refused, true), "{text}");
+        }
     }
 
     #[test]
