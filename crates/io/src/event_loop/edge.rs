@@ -194,8 +194,8 @@ impl<D: Driver> Edge<D> {
         self.redeliver(sock);
     }
 
-    /// Has bytes of a socket reported again that decodes no more of what came before; of a paused one
-    /// too, for an end that came meanwhile is told anew when it is muted.
+    /// Has bytes of a socket reported again that decodes no more of what came before; of a paused
+    /// one too, for an end that came meanwhile is told anew when it is muted.
     pub(super) fn receive_again(&mut self, sock: Sock) {
         let Some(socket) = self.sockets.find(sock) else { return };
         let goes_on = socket.coded.as_ref().is_some_and(|coded| coded.goes_on);
