@@ -14,7 +14,7 @@ use wire::command::write_query;
 const SOON: Duration = Duration::from_secs(3);
 
 /// How many long queries are more than is read ahead, and no more than the system takes then.
-const AHEAD: u32 = 7;
+const AHEAD: u32 = 4;
 
 /// How it vanishes.
 #[derive(Clone, Copy, Debug)]
