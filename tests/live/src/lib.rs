@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 mod asker;
+mod cached;
 pub mod client;
 pub mod compressed;
 pub mod cover;
+pub mod dice;
 pub mod encrypted;
 pub mod exchange;
 pub mod haproxy;
@@ -36,6 +38,7 @@ use std::time::{Duration, Instant};
 use lab::{Cluster, Flavour, LabOptions};
 
 pub use asker::Asker;
+pub use cached::everything_cached;
 pub use imposter::imposter;
 pub use kits::Kits;
 pub use load::Load;

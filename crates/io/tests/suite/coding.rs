@@ -331,6 +331,29 @@ pub fn what_makes_much_of_little_has_a_share_of_each_turn<W: World>(world: &W) {
     assert_eq!(pair.server.service().gone(server_sock), Some(None));
 }
 
+/// The end of what is not read any more is told, though it came while bytes of before were decoded.
+pub fn an_end_amid_decoding_is_heard_by_who_stops_reading<W: World>(world: &W) {
+    const BYTES: usize = 16;
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    pair.server.parts_mut().1.put_on(server_sock, Box::new(Swelling { left: 0 }));
+    pair.send(sock, &[1; BYTES]);
+    pair.client.parts_mut().1.close_drained(sock);
+    world.until(&mut pair.server, &mut pair.client, "some of it", |server, _| {
+        server.service().received(server_sock).len() > 3 * SWOLLEN_BYTES
+    });
+    assert!(pair.server.service().received(server_sock).len() < BYTES * SWOLLEN_BYTES);
+    pair.server.parts_mut().1.pause(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().seen.contains(&Seen::HungUp(server_sock, false))
+    });
+    pair.server.parts_mut().1.resume(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "the rest", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    assert_eq!(pair.server.service().received(server_sock).len(), BYTES * SWOLLEN_BYTES);
+}
+
 /// Takes its time for the first bytes that it decodes, and counts that.
 struct Heavy {
     decoded: Arc<AtomicUsize>,

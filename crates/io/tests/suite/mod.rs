@@ -75,6 +75,7 @@ macro_rules! every_coding_scenario {
             coding::what_a_codec_holds_back_is_a_backlog,
             coding::a_socket_takes_its_codecs_along,
             coding::what_makes_much_of_little_has_a_share_of_each_turn,
+            coding::an_end_amid_decoding_is_heard_by_who_stops_reading,
             coding::steps_that_take_long_have_turns,
             coding::an_end_waits_for_what_a_codec_has_yet_to_give,
         }

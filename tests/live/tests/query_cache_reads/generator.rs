@@ -1,26 +1,6 @@
 //! Reads made by dice: equal seeds make equal reads.
 
-/// The dice (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    fn percent(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
-    }
-
-    fn pick<T: Copy>(&mut self, things: &[T]) -> T {
-        let at = self.below(things.len() as u64);
-        things[usize::try_from(at).expect("an index")]
-    }
-}
+use live::dice::Dice;
 
 /// A value of a read: in its text, or a parameter.
 #[derive(Clone, Debug)]

@@ -6,16 +6,16 @@
 mod generator;
 
 use std::ops::Range;
-use std::time::Duration;
 
 use client::Login;
-use lab::{Cluster, Flavour, SplitOptions};
+use lab::{Cluster, Flavour};
+use live::dice::Dice;
 use live::exchange::{Exchanger, difference, query};
-use live::{Proxy, client as driver, eventually};
+use live::{Proxy, client as driver};
 use mysql::prelude::Queryable;
 use wire::Caps;
 
-use crate::generator::{Dice, Read};
+use crate::generator::Read;
 
 /// How many reads a round has.
 const READS: usize = 50;
@@ -25,21 +25,7 @@ const WRONG_MAX: usize = 20;
 
 /// A proxy with everything in the cache that knows what the servers have.
 fn proxy(cluster: &Cluster) -> Proxy {
-    let proxy = Proxy::start(|interfaces| {
-        let more = "\n[[mysql_query_rules]]\nrule_id = 0\nactive = 1\nmatch_pattern = '.'\n\
-            cache_ttl = 3600000\n";
-        let variables = "threads = 1\n".into();
-        let options =
-            SplitOptions { interfaces, variables, more: more.into(), ..Default::default() };
-        lab::split_toml(cluster, &options)
-    })
-    .expect("tidegate starts");
-    let mut conn = driver::connect(driver::options(proxy.port));
-    eventually("an answer is kept", Duration::from_secs(20), || {
-        conn.query_drop("SELECT id FROM test.kinds").expect("answered");
-        proxy.counter("cache_fills").expect("a counter") > 0
-    });
-    proxy
+    live::everything_cached(cluster, "", "SELECT id FROM test.kinds")
 }
 
 /// How a read is asked.

@@ -3,12 +3,10 @@
 
 mod settings_table;
 
-use std::time::Duration;
-
 use client::Login;
-use lab::{Cluster, Flavour, SplitOptions};
+use lab::{Cluster, Flavour};
 use live::exchange::{Exchanger, difference, is_refusal, query};
-use live::{Proxy, Shared, client as driver, eventually};
+use live::{Proxy, Shared, client as driver};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use wire::Caps;
@@ -50,25 +48,11 @@ const OF_MARIADB: &[&str] = &[
 /// Some variables may be set by few.
 const OF_MYSQL: &[&str] = &["GRANT SESSION_VARIABLES_ADMIN, SYSTEM_VARIABLES_ADMIN ON *.* TO app"];
 
-/// A proxy with everything in the cache.
+/// A proxy with everything in the cache, and another account.
 fn proxy(cluster: &Cluster) -> Proxy {
-    let proxy = Proxy::start(|interfaces| {
-        let more = "\n[[mysql_users]]\nusername = \"other\"\npassword = \"other\"\n\
-            default_hostgroup = 0\n\n[[mysql_query_rules]]\nrule_id = 0\nactive = 1\n\
-            match_pattern = '.'\ncache_ttl = 3600000\n";
-        let variables = "threads = 1\n".into();
-        let options =
-            SplitOptions { interfaces, variables, more: more.into(), ..Default::default() };
-        lab::split_toml(cluster, &options)
-    })
-    .expect("tidegate starts");
-    let mut conn = driver::connect(driver::options(proxy.port));
-    // then nothing is presumed of what texts reach
-    eventually("an answer is kept", Duration::from_secs(20), || {
-        conn.query_drop("SELECT v FROM test.keyed").expect("answered");
-        proxy.counter("cache_fills").expect("a counter") > 0
-    });
-    proxy
+    let other =
+        "[[mysql_users]]\nusername = \"other\"\npassword = \"other\"\ndefault_hostgroup = 0\n\n";
+    live::everything_cached(cluster, other, "SELECT v FROM test.keyed")
 }
 
 /// A session that has set what it is to have.
