@@ -152,7 +152,7 @@ impl Side {
 fn others(route: &Route) -> [(&'static str, String); 10] {
     let number = |value: Option<u32>| value.map_or("none".to_owned(), |value| value.to_string());
     let hostgroup = |id: Option<HostgroupId>| id.map_or("its own".to_owned(), |id| id.to_string());
-    let answer = match &route.answer {
+    let answer = match route.answer.as_deref() {
         None => "none".to_owned(),
         Some(Answer::Ok(text)) => format!("OK {text}"),
         Some(Answer::Error(text)) => format!("error {text}"),
@@ -167,7 +167,7 @@ fn others(route: &Route) -> [(&'static str, String); 10] {
     [
         ("answer", answer),
         ("mirror", mirror),
-        ("cache_ttl", number(route.cache_ttl_ms)),
+        ("cache_ttl", number(route.caching.ttl_ms)),
         ("delay", route.delay_ms.to_string()),
         ("timeout", route.timeout_ms.to_string()),
         ("retries", route.retries.to_string()),

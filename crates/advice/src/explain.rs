@@ -168,7 +168,8 @@ pub fn explain(
         None => (route.destination, reason),
     };
     let hostgroup = destination.unwrap_or(account.default_hostgroup);
-    route.invalidation = route.invalidation.or_else(|| snapshot.hostgroups.invalidation(hostgroup));
+    let of_hostgroup = || snapshot.hostgroups.invalidation(hostgroup);
+    route.caching.invalidation = route.caching.invalidation.or_else(of_hostgroup);
     let sent = if route.rewritten { processor.rewritten() } else { request.sql.as_bytes() };
     let never_cached = never_cached(sent, &request, &route);
     Ok(Explanation {
@@ -200,7 +201,7 @@ fn fill_in_digest(steps: &mut [ExplainedRule], hash: u64, text: &str) {
 }
 
 fn never_cached(sent: &[u8], request: &Request, route: &Route) -> Option<Uncached> {
-    route.cache_ttl_ms?;
+    route.caching.ttl_ms?;
     let schema = request.schemaname.as_deref().map(str::as_bytes);
     caching::never_cached(sent, schema, route)
 }
@@ -208,8 +209,8 @@ fn never_cached(sent: &[u8], request: &Request, route: &Route) -> Option<Uncache
 impl Explanation {
     /// What the cache has to do with it, in a sentence; `None` where rules say nothing of that.
     pub fn cached(&self) -> Option<String> {
-        let ttl_ms = self.route.cache_ttl_ms?;
-        Some(match (self.never_cached, self.route.invalidation) {
+        let ttl_ms = self.route.caching.ttl_ms?;
+        Some(match (self.never_cached, self.route.caching.invalidation) {
             (Some(why), _) => format!("never, in spite of cache_ttl={ttl_ms}: {}", why.reason()),
             (None, None) => format!("for {ttl_ms} ms, outside transactions"),
             (None, Some(_)) => {

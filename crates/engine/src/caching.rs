@@ -224,10 +224,7 @@ pub(crate) fn is_plain_read(facts: &Facts) -> bool {
 
 /// Whether a statement says how far behind its server may be.
 pub(crate) fn says_how_fresh(route: &Route) -> bool {
-    route.max_lag_ms.is_some()
-        || route.min_epoch_ms.is_some()
-        || route.min_gtid.is_some()
-        || route.gtid_from_hostgroup.is_some()
+    route.freshness.is_some() || route.gtid_from_hostgroup.is_some()
 }
 
 /// Whether a text may give something else though no data has changed, with this schema.

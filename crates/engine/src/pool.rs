@@ -408,7 +408,10 @@ impl PoolShard {
             }
         }
         let (_, position) = best?;
-        (position < idle.len()).then(|| idle.remove(position))
+        match position + 1 == idle.len() {
+            true => idle.pop(),
+            false => (position < idle.len()).then(|| idle.remove(position)),
+        }
     }
 
     /// Puts a lane among the idle ones.

@@ -62,7 +62,7 @@ pub struct Route {
     /// Hostgroup it goes to; `None` for the user's default.
     pub destination: Option<HostgroupId>,
     /// The proxy answers it; nothing is sent to a server.
-    pub answer: Option<Answer>,
+    pub answer: Option<Box<Answer>>,
     /// The text was rewritten; see [`QueryProcessor::rewritten`].
     pub rewritten: bool,
     /// Milliseconds it waits before it is run; 0 for none.
@@ -83,26 +83,12 @@ pub struct Route {
     pub mirror: Option<Mirror>,
     /// A connection is made for this query, and not pooled.
     pub create_new_connection: bool,
-    /// Milliseconds for which the result is cached; `None` for not at all.
-    pub cache_ttl_ms: Option<u32>,
-    /// Whether an empty result is cached too.
-    pub cache_empty_result: bool,
-    /// What ends the cached result beside its time, by its rules.
-    pub invalidation: Option<Invalidation>,
-    /// Whether those who ask the same at the same time share an answer; `None` for: where it is
-    /// cached.
-    pub coalesce: Option<bool>,
-    /// Milliseconds for which a cached result may be told beyond its time where no server can
-    /// answer.
-    pub serve_stale_ms: u32,
+    /// What the query cache has to do with it.
+    pub caching: Caching,
     /// The server must have what this session last wrote in that hostgroup.
     pub gtid_from_hostgroup: Option<HostgroupId>,
-    /// The server must have this transaction, as `uuid:number`.
-    pub min_gtid: Option<Box<[u8]>>,
-    /// The server may lag at most so many milliseconds.
-    pub max_lag_ms: Option<u32>,
-    /// The server's data must be as new as this time since 1970, in milliseconds.
-    pub min_epoch_ms: Option<u64>,
+    /// How new its server's data must be by its annotations.
+    pub freshness: Option<Box<Freshness>>,
     /// Whether the query is logged; `None` for the default.
     pub log: Option<bool>,
     /// Hash of the digest, of the text as rewritten; `None` when digests are off. Its text is
@@ -116,13 +102,44 @@ pub struct Route {
     pub fast_routed: bool,
 }
 
-impl Route {
+/// Made and moved for each query: of this size that takes no call.
+const _: () = assert!(size_of::<Route>() <= 128);
+
+/// What the query cache has to do with a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Caching {
+    /// Milliseconds for which the result is cached; `None` for not at all.
+    pub ttl_ms: Option<u32>,
+    /// Whether an empty result is cached too.
+    pub empty_result: bool,
+    /// What ends the cached result beside its time, by its rules.
+    pub invalidation: Option<Invalidation>,
+    /// Whether those who ask the same at the same time share an answer; `None` for: where it is
+    /// cached.
+    pub coalesce: Option<bool>,
+    /// Milliseconds for which a cached result may be told beyond its time where no server can
+    /// answer.
+    pub serve_stale_ms: u32,
+}
+
+impl Caching {
     /// For how many milliseconds an answer is good for others; 0 for those alone who have asked
     /// before its statement is sent, and `None` for nobody.
     #[inline]
     pub(crate) fn shared_for_ms(&self) -> Option<u32> {
-        self.cache_ttl_ms.or((self.coalesce == Some(true)).then_some(0))
+        self.ttl_ms.or((self.coalesce == Some(true)).then_some(0))
     }
+}
+
+/// How new the data of a query's server must be.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Freshness {
+    /// It must have this transaction, as `uuid:number`.
+    pub min_gtid: Option<Box<[u8]>>,
+    /// It may lag at most so many milliseconds.
+    pub max_lag_ms: Option<u32>,
+    /// Its data must be as new as this time since 1970, in milliseconds.
+    pub min_epoch_ms: Option<u64>,
 }
 
 /// What the proxy answers itself.
@@ -400,8 +417,8 @@ impl LastDigest {
 
 fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
     let answer = match (verdict.ok_msg, verdict.error_msg) {
-        (Some(text), _) => Some(Answer::Ok(text)),
-        (None, Some(text)) => Some(Answer::Error(text)),
+        (Some(text), _) => Some(Box::new(Answer::Ok(text))),
+        (None, Some(text)) => Some(Box::new(Answer::Error(text))),
         (None, None) => None,
     };
     let mirrors = verdict.mirror_hostgroup.is_some() || verdict.mirror_flag_out.is_some();
@@ -420,18 +437,18 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
             flag_in: verdict.mirror_flag_out,
         }),
         create_new_connection: false,
-        cache_ttl_ms: verdict.cache_ttl_ms,
-        cache_empty_result: {
-            let by_default = vars.query_cache_stores_empty_result;
-            verdict.cache_empty_result.unwrap_or(by_default)
+        caching: Caching {
+            ttl_ms: verdict.cache_ttl_ms,
+            empty_result: {
+                let by_default = vars.query_cache_stores_empty_result;
+                verdict.cache_empty_result.unwrap_or(by_default)
+            },
+            invalidation: verdict.invalidation,
+            coalesce: verdict.coalesce,
+            serve_stale_ms: verdict.serve_stale_ms,
         },
-        invalidation: verdict.invalidation,
-        coalesce: verdict.coalesce,
-        serve_stale_ms: verdict.serve_stale_ms.unwrap_or(0),
         gtid_from_hostgroup: verdict.gtid_from_hostgroup,
-        min_gtid: None,
-        max_lag_ms: None,
-        min_epoch_ms: None,
+        freshness: None,
         log: verdict.log,
         digest: None,
         flag: verdict.flag,
@@ -460,7 +477,7 @@ fn obey(hints: &Hints<'_>, vars: &Vars, route: &mut Route) {
         route.fast_routed = false;
     }
     if let Some(ttl_ms) = hints.cache_ttl_ms {
-        route.cache_ttl_ms = Some(ttl_ms).filter(|ttl_ms| *ttl_ms > 0);
+        route.caching.ttl_ms = Some(ttl_ms).filter(|ttl_ms| *ttl_ms > 0);
     }
     if hints.timeout_ms.is_some() {
         route.timeout_ms = timeout_ms(vars, hints.timeout_ms);
@@ -475,9 +492,12 @@ fn obey(hints: &Hints<'_>, vars: &Vars, route: &mut Route) {
         let flag_in = route.mirror.and_then(|mirror| mirror.flag_in);
         route.mirror = Some(Mirror { hostgroup: Some(HostgroupId(hostgroup)), flag_in });
     }
-    route.max_lag_ms = hints.max_lag_ms;
-    route.min_epoch_ms = hints.min_epoch_ms;
-    route.min_gtid = hints.min_gtid.map(Into::into);
+    let freshness = Freshness {
+        min_gtid: hints.min_gtid.map(Into::into),
+        max_lag_ms: hints.max_lag_ms,
+        min_epoch_ms: hints.min_epoch_ms,
+    };
+    route.freshness = (freshness != Freshness::default()).then(|| Box::new(freshness));
     route.create_new_connection = hints.new_connection;
 }
 

@@ -72,7 +72,7 @@ fn shown(explanation: &Explanation) -> String {
         lines.push("  none is looked at".to_owned());
     }
     lines.extend(explanation.rewritten.iter().map(|text| format!("sent as    {text}")));
-    lines.push(match &route.answer {
+    lines.push(match route.answer.as_deref() {
         Some(Answer::Ok(text)) => format!("answer     OK {text}; nothing is sent to a server"),
         Some(Answer::Error(text)) => {
             format!("answer     error 1148 {text}; nothing is sent to a server")
@@ -185,7 +185,7 @@ fn actions(explanation: &Explanation) -> Vec<String> {
 
 fn as_json(explanation: &Explanation) -> Value {
     let Explanation { request, route, .. } = explanation;
-    let answer = match &route.answer {
+    let answer = match route.answer.as_deref() {
         None => Value::Null,
         Some(Answer::Ok(text)) => json!({ "OK_msg": text.as_ref() }),
         Some(Answer::Error(text)) => json!({ "error_msg": text.as_ref() }),

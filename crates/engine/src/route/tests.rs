@@ -87,7 +87,7 @@ fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
     let outcome = case.get("outcome").expect("outcome");
     let error = outcome.get("error").map(|error| list(Some(error)));
     let refused = error.filter(|error| number(&error[0]) == 1148).map(|error| text(&error[1]));
-    let answered = match &route.answer {
+    let answered = match route.answer.as_deref() {
         Some(Answer::Error(text)) => Some(text.to_string()),
         _ => None,
     };
@@ -169,8 +169,7 @@ fn annotations_win_over_rules_but_not_for_mirrored_copies() {
         delay_ms: 1020,
         timeout_ms: 10,
         retries: 3,
-        cache_ttl_ms: Some(40),
-        cache_empty_result: true,
+        caching: Caching { ttl_ms: Some(40), empty_result: true, ..Caching::default() },
         mirror: Some(Mirror { hostgroup: None, flag_in: Some(5) }),
         applied: true,
         digest: plain.digest,
@@ -183,12 +182,14 @@ fn annotations_win_over_rules_but_not_for_mirrored_copies() {
         delay_ms: 1021,
         timeout_ms: 11,
         retries: 4,
-        cache_ttl_ms: Some(41),
+        caching: Caching { ttl_ms: Some(41), ..expected.caching },
         mirror: Some(Mirror { hostgroup: Some(HostgroupId(6)), flag_in: Some(5) }),
-        max_lag_ms: Some(7),
-        min_epoch_ms: Some(8),
+        freshness: Some(Box::new(Freshness {
+            max_lag_ms: Some(7),
+            min_epoch_ms: Some(8),
+            min_gtid: Some(b"3e11fa47-71ca-11e1-9e33-c80aa9429562:23".as_slice().into()),
+        })),
         create_new_connection: true,
-        min_gtid: Some(b"3e11fa47-71ca-11e1-9e33-c80aa9429562:23".as_slice().into()),
         ..expected.clone()
     };
     assert_eq!(found, annotated_route);
@@ -309,7 +310,8 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
         ..RuleRow::default()
     };
     let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
-    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let mut answer =
+        |query: &Query<'_>| processor.route(&snapshot, query).answer.map(|answer| *answer);
     let refused = Some(Answer::Error("no".into()));
     for text in ["DELETE FROM t", "\u{b}DELETE FROM t", "/*M! DELETE FROM t */"] {
         assert_eq!(answer(&query(text)), refused, "{text:?}");
@@ -349,7 +351,8 @@ fn refusing(digest: &str) -> (Snapshot, QueryProcessor) {
 #[test]
 fn a_string_in_dollars_hides_no_statement() {
     let (snapshot, mut processor) = refusing("DELETE FROM");
-    let mut answer = |text: &str| processor.route(&snapshot, &query(text)).answer;
+    let mut answer =
+        |text: &str| processor.route(&snapshot, &query(text)).answer.map(|answer| *answer);
     let refused = Some(Answer::Error("no".into()));
     for text in [
         "CREATE LIBRARY l LANGUAGE JAVASCRIPT AS $$ ' $$; DELETE FROM t; -- '",
@@ -363,7 +366,8 @@ fn a_string_in_dollars_hides_no_statement() {
 #[test]
 fn a_long_text_is_read_once_or_refused_where_it_would_take_too_long() {
     let (snapshot, mut processor) = refusing("ledger");
-    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let mut answer =
+        |query: &Query<'_>| processor.route(&snapshot, query).answer.map(|answer| *answer);
     let rows = "(1, \"\u{e9}\\\"\", `a`), ".repeat(200_000);
     let text = format!("INSERT INTO t VALUES {rows} (2); INSERT INTO t VALUES {rows} (3)");
     assert_eq!(answer(&query(&text)), None, "no statement sets how the next one is read");
@@ -377,7 +381,8 @@ fn a_long_text_is_read_once_or_refused_where_it_would_take_too_long() {
 #[test]
 fn where_it_is_not_certain_how_a_text_is_read_it_is_answered_for_every_way() {
     let (snapshot, mut processor) = refusing("ledger");
-    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let mut answer =
+        |query: &Query<'_>| processor.route(&snapshot, query).answer.map(|answer| *answer);
     let refused = Some(Answer::Error("no".into()));
     for text in [
         "SELECT '\\', count(*) FROM ledger -- '",

@@ -28,8 +28,6 @@ struct More {
     cache_ttl_ms: Option<u32>,
     cache_empty_result: Option<bool>,
     invalidation: Option<Invalidation>,
-    cache_timeout_ms: Option<u32>,
-    reconnect: Option<bool>,
     timeout_ms: Option<u32>,
     retries: Option<u32>,
     delay_ms: Option<u32>,
@@ -38,7 +36,6 @@ struct More {
     mirror_hostgroup: Option<HostgroupId>,
     error_msg: Option<Arc<str>>,
     ok_msg: Option<Arc<str>>,
-    sticky_conn: Option<bool>,
     multiplex: Option<Multiplex>,
     gtid_from_hostgroup: Option<HostgroupId>,
     log: Option<bool>,
@@ -97,8 +94,6 @@ impl More {
             cache_ttl_ms: cells.optional("cache_ttl", row.cache_ttl, 1),
             cache_empty_result: cells.optional_flag("cache_empty_result", row.cache_empty_result),
             invalidation: attribute(cells, Invalidation::of),
-            cache_timeout_ms: cells.optional("cache_timeout", row.cache_timeout, 0),
-            reconnect: cells.optional_flag("reconnect", row.reconnect),
             timeout_ms: cells.optional("timeout", row.timeout, 0),
             retries: retries.and_then(|retries| cells.number("retries", retries, 0, RETRIES_MAX)),
             delay_ms: cells.optional("delay", row.delay, 0),
@@ -107,7 +102,6 @@ impl More {
             mirror_hostgroup: cells.hostgroup("mirror_hostgroup", row.mirror_hostgroup),
             error_msg: message(&row.error_msg),
             ok_msg: message(&row.ok_msg),
-            sticky_conn: cells.optional_flag("sticky_conn", row.sticky_conn),
             multiplex: multiplex(cells),
             gtid_from_hostgroup: cells.hostgroup("gtid_from_hostgroup", row.gtid_from_hostgroup),
             log: cells.optional_flag("log", row.log),
@@ -126,8 +120,6 @@ impl More {
         set(&mut verdict.cache_ttl_ms, &self.cache_ttl_ms);
         set(&mut verdict.cache_empty_result, &self.cache_empty_result);
         set(&mut verdict.invalidation, &self.invalidation);
-        set(&mut verdict.cache_timeout_ms, &self.cache_timeout_ms);
-        set(&mut verdict.reconnect, &self.reconnect);
         set(&mut verdict.timeout_ms, &self.timeout_ms);
         set(&mut verdict.retries, &self.retries);
         set(&mut verdict.delay_ms, &self.delay_ms);
@@ -136,13 +128,12 @@ impl More {
         set(&mut verdict.mirror_hostgroup, &self.mirror_hostgroup);
         set(&mut verdict.error_msg, &self.error_msg);
         set(&mut verdict.ok_msg, &self.ok_msg);
-        set(&mut verdict.sticky_conn, &self.sticky_conn);
         set(&mut verdict.multiplex, &self.multiplex);
         set(&mut verdict.gtid_from_hostgroup, &self.gtid_from_hostgroup);
         set(&mut verdict.log, &self.log);
         set(&mut verdict.pipeline_depth, &self.pipeline_depth);
         set(&mut verdict.coalesce, &self.coalesce);
-        set(&mut verdict.serve_stale_ms, &self.serve_stale_ms);
+        verdict.serve_stale_ms = self.serve_stale_ms.unwrap_or(verdict.serve_stale_ms);
     }
 }
 

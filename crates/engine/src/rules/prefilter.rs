@@ -12,7 +12,7 @@ use super::literals::Requirement;
 #[derive(Debug, Default)]
 pub(super) struct Prefilter {
     /// What the text begins with.
-    prefix: Box<[u8]>,
+    prefix: Prefix,
     /// What is somewhere behind the prefix.
     needle: Option<Needle>,
 }
@@ -27,7 +27,7 @@ impl Prefilter {
         let runs = Runs::of(parts.get(usize::from(anchored)..).unwrap_or_default());
         let mut prefilter = Self::default();
         if anchored {
-            prefilter.prefix = runs.first.bytes.as_slice().into();
+            prefilter.prefix = Prefix::new(&runs.first.bytes);
             prefilter.needle = Needle::new(&runs.longest_later.bytes);
             return (prefilter, runs.first.exact && runs.first_is_all);
         }
@@ -43,9 +43,46 @@ impl Prefilter {
 
     /// Whether the pattern may match `text`.
     pub(super) fn admits(&self, text: &[u8]) -> bool {
-        let Some((head, rest)) = text.split_at_checked(self.prefix.len()) else { return false };
-        head.eq_ignore_ascii_case(&self.prefix)
-            && self.needle.as_ref().is_none_or(|needle| needle.is_in(rest))
+        self.prefix
+            .behind(text)
+            .is_some_and(|rest| self.needle.as_ref().is_none_or(|needle| needle.is_in(rest)))
+    }
+}
+
+/// A literal at the beginning of a text.
+#[derive(Debug, Default)]
+struct Prefix {
+    bytes: Box<[u8]>,
+    /// Its first eight bytes in lower case, as one number; 0 behind its end.
+    head: u64,
+    /// The bits of these eight that tell lower case from upper case.
+    letters: u64,
+    /// The bits of those that it has.
+    compared: u64,
+}
+
+impl Prefix {
+    fn new(bytes: &[u8]) -> Self {
+        let mut new = Self { bytes: bytes.into(), ..Self::default() };
+        for (at, byte) in bytes.iter().take(8).enumerate() {
+            new.head |= u64::from(byte.to_ascii_lowercase()) << (at * 8);
+            new.letters |=
+                u64::from(if byte.is_ascii_alphabetic() { 0x20u8 } else { 0 }) << (at * 8);
+            new.compared |= 0xff << (at * 8);
+        }
+        new
+    }
+
+    /// What comes behind it in a text that begins with it.
+    fn behind<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        if let Some(head) = text.first_chunk()
+            && (u64::from_le_bytes(*head) | self.letters) & self.compared != self.head
+        {
+            return None;
+        }
+        let (found, rest) = text.split_at_checked(self.bytes.len())?;
+        let is_compared = self.bytes.len() <= 8 && text.len() >= 8;
+        (is_compared || found.eq_ignore_ascii_case(&self.bytes)).then_some(rest)
     }
 }
 
@@ -237,3 +274,34 @@ const NEEDLE_BYTES_MAX: usize = 32;
 const REQUIREMENTS_MAX: usize = 8;
 /// Literals of a requirement; one of more is no help.
 const BRANCHES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::Prefix;
+
+    #[test]
+    fn a_prefix_is_found_in_any_case_and_nothing_else_is() {
+        for prefix in ["", "a", "select", "select `", "select * from t", "@[`{0 \x7f"] {
+            let known = Prefix::new(prefix.as_bytes());
+            for text in ["", "x", "12345678", "12345678901234567"] {
+                for found in [format!("{prefix}{text}"), format!("{prefix}{text}").to_uppercase()] {
+                    let rest = known.behind(found.as_bytes());
+                    assert_eq!(rest, found.as_bytes().get(prefix.len()..), "{prefix:?} {found:?}");
+                    // each bit of each of its bytes counts, but for the case of letters
+                    for at in 0..prefix.len() {
+                        for bit in 0..8 {
+                            let mut other = found.clone().into_bytes();
+                            other[at] ^= 1 << bit;
+                            let is_same =
+                                other[..prefix.len()].eq_ignore_ascii_case(prefix.as_bytes());
+                            assert_eq!(known.behind(&other).is_some(), is_same, "{other:?}");
+                        }
+                    }
+                }
+            }
+            if let Some(short) = prefix.len().checked_sub(1) {
+                assert_eq!(known.behind(&prefix.as_bytes()[..short]), None, "{prefix:?}");
+            }
+        }
+    }
+}

@@ -57,7 +57,7 @@ impl Proxy {
         asked: &CachedText<'_>,
         route: &Route,
     ) -> FromCache {
-        match route.shared_for_ms().filter(|_| !asked.is_cut) {
+        match route.caching.shared_for_ms().filter(|_| !asked.is_cut) {
             None => UNASKED,
             Some(ttl_ms) => self.look_for_text(id, asked, (route, ttl_ms)),
         }
@@ -90,7 +90,7 @@ impl Proxy {
         reach: Effects,
         route: &Route,
     ) -> FromCache {
-        match route.shared_for_ms().filter(|_| !is_cut) {
+        match route.caching.shared_for_ms().filter(|_| !is_cut) {
             None => UNASKED,
             Some(ttl_ms) => self.look_for_execution(id, (stmt, raw), reach, (route, ttl_ms)),
         }
@@ -132,7 +132,7 @@ impl Proxy {
         (route, ttl_ms, why): (&Route, u32, Option<Uncached>),
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
-        let coalesces = route.coalesce != Some(false)
+        let coalesces = route.caching.coalesce != Some(false)
             && route.delay_ms == 0
             && self.snapshot.vars.query_cache_coalesce_wait_ms > 0;
         let is_idle = ttl_ms == 0 && !coalesces;
@@ -213,8 +213,8 @@ impl Proxy {
             noted => noted.and_then(Result::ok),
         };
         let begun = (key.to_vec(), Fill::new(&self.offer.cache));
-        let stale_us = u64::from(route.serve_stale_ms) * 1000;
-        Some(Filling::new(begun, (allowed, stale_us, basis), route.cache_empty_result))
+        let stale_us = u64::from(route.caching.serve_stale_ms) * 1000;
+        Some(Filling::new(begun, (allowed, stale_us, basis), route.caching.empty_result))
     }
 
     /// A question is to be sent that nothing may be told to, or that is to be asked anew; with

@@ -25,7 +25,7 @@ impl Proxy {
         let Some(account) = &session.account else { return self.impossible(Ok(None)) };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
         let of_hostgroup = || self.snapshot.hostgroups.invalidation(hostgroup);
-        match route.invalidation.or_else(of_hostgroup) {
+        match route.caching.invalidation.or_else(of_hostgroup) {
             None => Ok(None),
             Some(invalidation) => self.followed_now(id, hostgroup, invalidation),
         }

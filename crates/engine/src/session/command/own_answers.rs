@@ -113,7 +113,7 @@ impl Proxy {
     pub(crate) fn answer_by_rule(&mut self, id: SessionId, route: &Route, upload: Option<Span>) {
         let Some(answer) = &route.answer else { return };
         self.stats.answered_by_rules += 1;
-        let then = match answer {
+        let then = match &**answer {
             Answer::Error(text) => Then::Error(error::refused_by_rule(text)),
             Answer::Ok(text) => Then::Ok(text.clone()),
         };

@@ -4,25 +4,28 @@ use crate::ids::HostgroupId;
 use crate::lane::Held;
 use crate::pool::LagLimit;
 use crate::proxy::Proxy;
-use crate::route::Route;
+use crate::route::{Freshness, Route};
 use crate::session::{Job, Session};
 
 impl Proxy {
     /// How far behind its server may be by a route, in microseconds; `u64::MAX` for any number.
     #[inline]
     pub(crate) fn lag_max_us(&mut self, route: &Route) -> u64 {
-        match route.max_lag_ms.is_some() || route.min_epoch_ms.is_some() {
-            true => self.lag_max_told(route),
-            false => u64::MAX,
+        match &route.freshness {
+            Some(freshness) => self.lag_max_told(freshness),
+            None => u64::MAX,
         }
     }
 
     #[cold]
-    fn lag_max_told(&mut self, route: &Route) -> u64 {
+    fn lag_max_told(&mut self, freshness: &Freshness) -> u64 {
+        if freshness.max_lag_ms.is_none() && freshness.min_epoch_ms.is_none() {
+            return u64::MAX;
+        }
         self.stats.lag_limited += 1;
         let unix_us = self.offer.epoch_us.saturating_add(self.now_us);
-        let most_us = route.max_lag_ms.map(|most_ms| u64::from(most_ms) * 1_000);
-        let since_us = route.min_epoch_ms.map(|since_ms| since_ms.saturating_mul(1_000));
+        let most_us = freshness.max_lag_ms.map(|most_ms| u64::from(most_ms) * 1_000);
+        let since_us = freshness.min_epoch_ms.map(|since_ms| since_ms.saturating_mul(1_000));
         let since_us = since_us.map(|since_us| unix_us.saturating_sub(since_us));
         most_us.unwrap_or(u64::MAX).min(since_us.unwrap_or(u64::MAX))
     }

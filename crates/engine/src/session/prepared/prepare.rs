@@ -43,7 +43,7 @@ impl Proxy {
         self.forget_last_prepared(id);
         let route = self.route(id, text);
         self.note_prepare(id, &route);
-        if let Some(Answer::Error(_)) = &route.answer {
+        if let Some(Answer::Error(_)) = route.answer.as_deref() {
             return self.answer_by_rule(id, &route, upload);
         }
         match self.take_rewritten(&route) {
@@ -83,7 +83,7 @@ impl Proxy {
             self.prepare_failed(id, stmt);
             return self.refuse_command(id, upload, error::text_not_read());
         }
-        if let (Some(Answer::Ok(_)), None) = (&route.answer, upload) {
+        if let (Some(Answer::Ok(_)), None) = (route.answer.as_deref(), upload) {
             return self.prepare_unsent(id, stmt, sql::count_parameters(text));
         }
         let (key, known) = (handle.key, handle.text.clone());
