@@ -408,10 +408,7 @@ impl PoolShard {
             }
         }
         let (_, position) = best?;
-        match position + 1 == idle.len() {
-            true => idle.pop(),
-            false => (position < idle.len()).then(|| idle.remove(position)),
-        }
+        if position + 1 == idle.len() { idle.pop() } else { Some(idle.remove(position)) }
     }
 
     /// Puts a lane among the idle ones.

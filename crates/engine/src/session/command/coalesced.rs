@@ -123,16 +123,14 @@ impl Proxy {
     /// Takes a session out of those who wait for others' queries, if it is there.
     pub(crate) fn leave_joined(&mut self, id: SessionId) -> Option<Box<Joined>> {
         let session = self.sessions.get_mut(id)?;
-        match std::mem::replace(&mut session.phase, Phase::Idle) {
-            Phase::Joined(joined) => {
-                self.joined.waiting.remove(&(joined.wait.flight().number(), joined.place));
-                Some(joined)
-            }
-            other => {
-                session.phase = other;
-                None
-            }
-        }
+        // most do not, and what a session is at is large to take out and put back
+        let taken = match session.phase {
+            Phase::Joined(_) => std::mem::replace(&mut session.phase, Phase::Idle),
+            _ => return None,
+        };
+        let Phase::Joined(joined) = taken else { return self.impossible(None) };
+        self.joined.waiting.remove(&(joined.wait.flight().number(), joined.place));
+        Some(joined)
     }
 
     /// Whether a session that waits is found by what it waits for.

@@ -60,6 +60,28 @@ impl Outcome {
     }
 }
 
+/// What a session goes on with that has answered a command.
+#[derive(Clone, Copy)]
+enum Next {
+    /// The command that its client has sent ahead.
+    Command,
+    /// Nothing: its client has sent no more.
+    Nothing,
+    /// It was made for one command.
+    End,
+}
+
+impl Next {
+    #[inline]
+    fn of(session: &Session) -> Self {
+        match session.input.has_more() {
+            _ if session.is_mirror() => Self::End,
+            true => Self::Command,
+            false => Self::Nothing,
+        }
+    }
+}
+
 impl Proxy {
     /// Bytes of a server. Returns how many were taken.
     pub(crate) fn lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
@@ -437,25 +459,28 @@ impl Proxy {
         if amid_file || is_ok && releases(job.effects) {
             return self.close_session(id, None);
         }
-        if self.sessions.get(id).is_some_and(|session| !session.held.is_empty()) {
-            self.relieve_if_wanted(id);
-            self.survey_on_own(id);
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        if session.held.is_empty() {
+            return self.go_on(id, Next::of(session));
         }
+        self.relieve_if_wanted(id);
+        self.survey_on_own(id);
         self.after_command(id);
     }
 
     /// The session is idle again: the client's next command, or the end if Tidegate stops.
     pub(crate) fn after_command(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let has_input = session.input.has_more();
-        if session.is_mirror() {
-            return self.end_session(id, true);
-        }
-        if self.draining && self.end_if_drained(id) {
-            return;
-        }
-        if has_input {
-            self.resume_input(id);
+        self.go_on(id, Next::of(session));
+    }
+
+    #[inline]
+    fn go_on(&mut self, id: SessionId, next: Next) {
+        match next {
+            Next::End => self.end_session(id, true),
+            _ if self.draining && self.end_if_drained(id) => {}
+            Next::Command => self.resume_input(id),
+            Next::Nothing => {}
         }
     }
 }
