@@ -3,8 +3,9 @@
 //! This library holds what the tests share. [`Proxy`] is a running proxy, [`Program`] a program
 //! with a limit on its time, and [`Kits`] what programs in other languages need. Clients are
 //! [`client`], [`encrypted`], [`compressed`], [`secured`], [`Load`], [`Raw`] and [`Asker`].
-//! [`exchange`] compares what they are told, [`cover`] chooses among combinations, and
-//! [`eventually`] waits for conditions. It does not know what any test asserts.
+//! [`exchange`] compares what they are told, [`followed`] asks where answers come from, [`cover`]
+//! chooses among combinations, and [`eventually`] waits for conditions. It does not know what any
+//! test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
 //! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary,
@@ -19,6 +20,7 @@ pub mod cover;
 pub mod dice;
 pub mod encrypted;
 pub mod exchange;
+pub mod followed;
 pub mod haproxy;
 mod imposter;
 mod kits;

@@ -3,89 +3,26 @@
 
 use std::time::{Duration, Instant};
 
-use lab::{Cluster, Flavour, Server, SplitOptions};
+use lab::{Cluster, Flavour, Server};
+use live::followed::{
+    REPLICATION, admin, followed_cluster, following, following_with, is_kept, number, streams, warm,
+};
 use live::{Proxy, client as driver, cluster_with, eventually};
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long writers and readers race.
 const RACE: Duration = Duration::from_secs(6);
 
-/// What makes a replica of the lab log what it replicates.
-fn words(flavour: Flavour) -> &'static [&'static str] {
-    match flavour {
-        Flavour::MariaDb => &["--log-bin=binlog", "--log-slave-updates", "--binlog-format=ROW"],
-        Flavour::MySql => &["--log-bin=binlog", "--log-replica-updates"],
-    }
-}
-
-/// Servers whose monitor may follow logs.
-fn servers(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
-    let cluster = cluster_with(what, flavour, replicas, words(flavour))?;
-    let grant = "GRANT REPLICATION SLAVE, REFERENCES, SHOW VIEW ON *.* TO monitor@'%'";
-    cluster.primary().sql(grant).expect("granted");
-    cluster.wait_replicated().expect("granted on replicas");
-    Some(cluster)
-}
-
 /// Answers of reads from `test` live as long as nothing changes.
 fn start(cluster: &Cluster) -> Proxy {
-    start_with(cluster, |text| text)
-}
-
-/// The same of another configuration, made of that text.
-fn start_with(cluster: &Cluster, configuration: impl FnOnce(String) -> String) -> Proxy {
-    Proxy::start(|interfaces| {
-        let variables = "threads = 2\nmonitor_username = \"monitor\"\n\
-                         monitor_password = \"monitor\"\nmonitor_read_only_interval = 300\n"
-            .to_owned();
-        let more = "\n[[mysql_query_rules]]\nrule_id = 0\nactive = 1\n\
-                    match_pattern = '^SELECT .* FROM test'\ncache_ttl = 3600000\n\
-                    attributes = '{\"invalidate\": \"binlog\"}'\n\
-                    [[mysql_replication_hostgroups]]\nwriter_hostgroup = 0\n\
-                    reader_hostgroup = 1\n"
-            .to_owned();
-        let options = SplitOptions { interfaces, variables, more, ..Default::default() };
-        configuration(lab::split_toml(cluster, &options))
-    })
-    .expect("tidegate starts")
+    following(cluster, REPLICATION)
 }
 
 fn session(proxy: &Proxy) -> Conn {
     driver::connect(driver::options(proxy.port))
-}
-
-fn number(conn: &mut Conn, text: &str) -> u64 {
-    conn.query_first(text).unwrap_or_else(|error| panic!("{text}: {error}")).expect("a row")
-}
-
-fn admin(proxy: &Proxy) -> Conn {
-    let account = driver::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
-    let listens = || live::greeting_of(proxy.admin_port).is_ok();
-    eventually("the administrative interface listens", LIMIT, listens);
-    driver::connect(account)
-}
-
-/// State and reason of each stream.
-fn streams(admin: &mut Conn) -> Vec<(String, String)> {
-    let text = "SELECT state, reason FROM stats_tidegate_query_cache_streams ORDER BY srv_port";
-    let rows: Vec<Row> = admin.query(text).expect("told");
-    rows.into_iter().map(mysql::from_row).collect()
-}
-
-/// Whether the answer to this question comes from the cache.
-fn is_kept(proxy: &Proxy, conn: &mut Conn, text: &str) -> bool {
-    let hits = || proxy.counter("cache_hits").expect("a counter");
-    let before = hits();
-    conn.query_drop(text).expect("answered");
-    hits() > before
-}
-
-/// Waits until it is.
-fn warm(proxy: &Proxy, conn: &mut Conn, text: &str) {
-    eventually("an answer is kept", LIMIT, || is_kept(proxy, conn, text));
 }
 
 /// A table with a value in row 1, and others whose changes change it.
@@ -151,7 +88,9 @@ const CHANGES: &[(&str, &str, u64)] = &[
 ];
 
 fn changes(flavour: Flavour, more: &[(&str, &str, u64)]) {
-    let Some(cluster) = servers("answers that end with a change", flavour, 0) else { return };
+    let Some(cluster) = followed_cluster("answers that end with a change", flavour, 0) else {
+        return;
+    };
     let server = cluster.primary();
     define(server);
     let proxy = start(&cluster);
@@ -190,7 +129,9 @@ fn an_answer_of_mysql_ends_with_every_kind_of_change() {
 }
 
 fn own_writes(flavour: Flavour) {
-    let Some(cluster) = servers("own writes before cached answers", flavour, 0) else { return };
+    let Some(cluster) = followed_cluster("own writes before cached answers", flavour, 0) else {
+        return;
+    };
     define(cluster.primary());
     let proxy = start(&cluster);
     let mut conn = session(&proxy);
@@ -222,11 +163,11 @@ fn a_session_reads_its_own_writes_on_mysql() {
 
 #[test]
 fn a_log_is_followed_in_tls() {
-    let Some(cluster) = servers("logs in TLS", Flavour::MySql, 0) else { return };
+    let Some(cluster) = followed_cluster("logs in TLS", Flavour::MySql, 0) else { return };
     let server = cluster.primary();
     define(server);
     server.sql("ALTER USER monitor@'%' REQUIRE SSL").expect("altered");
-    let proxy = start_with(&cluster, |text| {
+    let proxy = following_with(&cluster, REPLICATION, |text| {
         let text =
             text.replace("max_connections = 1000\n", "max_connections = 1000\nuse_ssl = 1\n");
         text.replacen("[mysql_variables]\n", "[mysql_variables]\nssl_p2s_verify = \"none\"\n", 1)
@@ -240,7 +181,7 @@ fn a_log_is_followed_in_tls() {
 /// Writers that read what they wrote, while others have the same answers kept all the time.
 fn raced(flavour: Flavour) {
     const WRITERS: u64 = 3;
-    let Some(cluster) = servers("own writes among readers", flavour, 0) else { return };
+    let Some(cluster) = followed_cluster("own writes among readers", flavour, 0) else { return };
     define(cluster.primary());
     let proxy = start(&cluster);
     let row = |id: u64| format!("SELECT v FROM test.k WHERE id = {id}");
@@ -293,7 +234,7 @@ fn nobody_is_told_an_older_value_again_by_mysql() {
 }
 
 fn behind(flavour: Flavour) {
-    let Some(cluster) = servers("replicas that are behind", flavour, 1) else { return };
+    let Some(cluster) = followed_cluster("replicas that are behind", flavour, 1) else { return };
     let (primary, replica) = (cluster.primary(), &cluster.replicas()[0]);
     define(primary);
     cluster.wait_replicated().expect("defined");
@@ -331,7 +272,7 @@ fn a_replica_of_mysql_that_is_behind_keeps_nothing() {
 }
 
 fn broken(flavour: Flavour) {
-    let Some(cluster) = servers("streams that break", flavour, 0) else { return };
+    let Some(cluster) = followed_cluster("streams that break", flavour, 0) else { return };
     let server = cluster.primary();
     define(server);
     let proxy = start(&cluster);
