@@ -28,6 +28,12 @@ pub struct Followed {
     pulse: Arc<AtomicU64>,
     /// The last of this one whose position all its streams have passed.
     passed: AtomicU64,
+    /// Until when answers may be told unless another pulse is passed, in microseconds.
+    good_until_us: AtomicU64,
+    /// How often servers have come to other places, in any hostgroup.
+    moves: Arc<AtomicU64>,
+    /// The same, as far as the follower of logs knows.
+    moves_known: AtomicU64,
 }
 
 /// What an answer rests on: the versions of the tables that it reads, from before it was asked for.
@@ -44,7 +50,7 @@ const VERSIONS: usize = 1 << 16;
 const SERVERS_MAX: usize = 64;
 
 impl Followed {
-    fn new(pulse: Arc<AtomicU64>) -> Self {
+    fn new(pulse: Arc<AtomicU64>, moves: Arc<AtomicU64>) -> Self {
         Self {
             stands: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
@@ -52,6 +58,9 @@ impl Followed {
             servers: (0..SERVERS_MAX).map(|_| AtomicU64::new(0)).collect(),
             pulse,
             passed: AtomicU64::new(0),
+            good_until_us: AtomicU64::new(0),
+            moves,
+            moves_known: AtomicU64::new(0),
         }
     }
 
@@ -75,9 +84,14 @@ impl Followed {
         self.stands.store(true, SeqCst);
     }
 
-    /// Whether changes are seen in time.
+    /// The follower of logs knows where servers are after so many moves ([`Follows::moves`]).
+    pub fn know(&self, moves: u64) {
+        self.moves_known.store(moves, SeqCst);
+    }
+
+    /// Whether changes are seen in time, on the servers that may answer.
     pub fn stands(&self) -> bool {
-        self.stands.load(SeqCst)
+        self.stands.load(SeqCst) && self.moves_known.load(SeqCst) == self.moves.load(SeqCst)
     }
 
     /// A table or view gives other rows than before.
@@ -97,9 +111,17 @@ impl Followed {
         self.pulse.fetch_add(1, SeqCst) + 1
     }
 
-    /// All streams have passed the position that a pulse was told.
-    pub fn passed(&self, pulse: u64) {
+    /// All streams have passed the position that a pulse was told. Answers may be told until that
+    /// time, of the clock of those who ask, even if nobody comes to say more.
+    pub fn passed(&self, pulse: u64, good_until_us: u64) {
+        self.good_until_us.store(good_until_us, SeqCst);
         self.passed.fetch_max(pulse, SeqCst);
+    }
+
+    /// Whether changes have been seen up to a moment ago, now. They have not where the process was
+    /// stopped for a while, or whoever follows logs is.
+    pub fn is_good_at(&self, now_us: u64) -> bool {
+        now_us < self.good_until_us.load(SeqCst)
     }
 
     /// Whether a pulse has been passed that was begun no earlier than this one.
@@ -135,11 +157,16 @@ impl Basis {
 
     /// Whether nothing of it has changed, and changes are seen.
     pub fn is_current(&self) -> bool {
+        self.followed.stands() && !self.has_changed()
+    }
+
+    /// Whether some of it is known to have changed.
+    pub fn has_changed(&self) -> bool {
         let Self { followed, epoch, versions } = self;
         let is_same = |(place, version): &(u16, u64)| {
             followed.version(*place).is_some_and(|now| now.load(SeqCst) == *version)
         };
-        followed.stands() && followed.epoch.load(SeqCst) == *epoch && versions.iter().all(is_same)
+        followed.epoch.load(SeqCst) != *epoch || !versions.iter().all(is_same)
     }
 
     /// What it takes of memory.
@@ -153,6 +180,7 @@ impl Basis {
 pub struct Follows {
     first: OnceLock<Box<Wanted>>,
     pulse: Arc<AtomicU64>,
+    moves: Arc<AtomicU64>,
 }
 
 /// One of them; none ever goes.
@@ -167,7 +195,7 @@ impl Follows {
     /// The changes of a hostgroup, which are wanted from now on.
     pub fn of(&self, hostgroup: u32) -> Arc<Followed> {
         let wanted = || {
-            let followed = Arc::new(Followed::new(self.pulse.clone()));
+            let followed = Arc::new(Followed::new(self.pulse.clone(), self.moves.clone()));
             Box::new(Wanted { hostgroup, followed, next: OnceLock::new() })
         };
         let mut found = self.first.get_or_init(wanted);
@@ -181,6 +209,17 @@ impl Follows {
     /// was.
     pub fn next_pulse(&self) -> u64 {
         self.pulse.load(SeqCst) + 1
+    }
+
+    /// Servers are about to come to other places: nothing is told from the cache until the follower
+    /// of logs knows of it ([`Followed::know`]).
+    pub fn note_move(&self) {
+        self.moves.fetch_add(1, SeqCst);
+    }
+
+    /// How often that has been so.
+    pub fn moves(&self) -> u64 {
+        self.moves.load(SeqCst)
     }
 
     /// What is wanted.

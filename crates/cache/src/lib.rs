@@ -69,6 +69,11 @@ impl CachedReply {
         self.about.since_us.saturating_add(self.about.lives_us.min(lives_us))
     }
 
+    /// Whether something that it read is known to have changed.
+    fn has_changed(&self) -> bool {
+        self.about.basis.as_ref().is_some_and(Basis::has_changed)
+    }
+
     /// Whether nothing that it read has changed, as far as changes are seen.
     pub fn is_current(&self) -> bool {
         self.about.basis.as_ref().is_some_and(Basis::is_current)
@@ -177,7 +182,7 @@ impl QueryCache {
             self.forget(key, &answer);
             return Lookup::Nothing;
         }
-        if unchanged && !answer.is_current() {
+        if answer.has_changed() || unchanged && !answer.is_current() {
             let forgotten = self.forget(key, &answer);
             self.invalidated.fetch_add(u64::from(forgotten), Ordering::Relaxed);
             return Lookup::Nothing;
@@ -206,7 +211,7 @@ impl QueryCache {
         let is_young = |answer: &Arc<CachedReply>| {
             allowed.now_us < ends_us(answer).saturating_add(stale_us).min(answer.goes_us())
         };
-        self.store.get(key).filter(is_young)
+        self.store.get(key).filter(is_young).filter(|answer| !answer.has_changed())
     }
 
     /// Those who ask the same at the same time.

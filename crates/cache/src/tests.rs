@@ -201,9 +201,16 @@ fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
     let told = |allowed| told(&cache, b"a", allowed);
     assert!(keep_of_items(&cache, &followed, || followed.changed(ITEMS + 1)));
     assert_eq!(told(UNCHANGED), Some(3));
-    followed.changed(ITEMS);
     assert_eq!(told(NOW), Some(3));
+    followed.changed(ITEMS);
+    assert!(cache.find_stale(b"a", NOW, u64::MAX).is_none(), "nor does it bridge a failure");
     assert_eq!((told(UNCHANGED), told(NOW), cache.figures().invalidated), (None, None, 1));
+
+    assert!(keep_of_items(&cache, &followed, || ()));
+    followed.changed(ITEMS);
+    followed.fall();
+    assert_eq!(told(NOW), None, "not even to those who go by its time");
+    followed.stand([SERVER].into_iter());
 
     assert!(keep_of_items(&cache, &followed, || followed.changed(ITEMS)));
     assert_eq!(told(UNCHANGED), None, "it changed while the answer was fetched");
@@ -237,18 +244,34 @@ fn nothing_is_told_as_unchanged_where_changes_are_not_seen() {
 }
 
 #[test]
+fn nothing_is_told_as_unchanged_before_the_follower_knows_where_servers_are() {
+    let cache = cache(1 << 20);
+    let (followed, other) = (cache.follows().of(3), cache.follows().of(4));
+    followed.stand([SERVER].into_iter());
+    assert!(keep_of_items(&cache, &followed, || ()));
+    let before = cache.follows().moves();
+    cache.follows().note_move();
+    followed.know(before);
+    assert!(!followed.stands() && Basis::note(&followed, [ITEMS].into_iter()).is_none());
+    other.know(cache.follows().moves());
+    assert!(!followed.stands(), "another hostgroup's is known");
+    followed.know(cache.follows().moves());
+    assert_eq!(told(&cache, b"a", UNCHANGED), Some(3), "nothing of it is elsewhere");
+}
+
+#[test]
 fn a_write_is_passed_by_a_pulse_that_began_after_it() {
     let cache = cache(0);
     let followed = cache.follows().of(3);
     let first = followed.begin_pulse();
     let of_write = cache.follows().next_pulse();
     cache.follows().of(4).begin_pulse();
-    followed.passed(first);
+    followed.passed(first, 0);
     assert!(!followed.has_passed(of_write));
     let second = followed.begin_pulse();
     assert!(!followed.has_passed(of_write));
-    followed.passed(second);
-    followed.passed(first);
+    followed.passed(second, 0);
+    followed.passed(first, 0);
     assert!(followed.has_passed(of_write));
 }
 

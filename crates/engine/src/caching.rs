@@ -25,7 +25,8 @@ pub enum Uncached {
     Varies,
     /// It reaches stored code that does more than read, or that nobody has read yet.
     Code,
-    /// The session has a transaction, keeps a connection, or no server has seen its password.
+    /// The session has a transaction, keeps a connection, reads what is not committed, or no server
+    /// has seen its password.
     Session,
     /// It says how far behind its server may be.
     Freshness,
@@ -61,7 +62,9 @@ impl Uncached {
             Self::Statement => "it is no plain SELECT, or uses variables, locks or the like",
             Self::Varies => "it calls what gives other values without a change of data",
             Self::Code => "it reaches stored code, or tables that have not been read yet",
-            Self::Session => "its session has a transaction, or keeps a connection",
+            Self::Session => {
+                "its session has a transaction, keeps a connection or reads uncommitted"
+            }
             Self::Freshness => "it says how far behind its server may be",
             Self::Execution => "its execution has a cursor, or parameters in several parts",
             Self::Tables => "which tables it reads is not known",
@@ -395,10 +398,10 @@ mod tests {
         writes.note_if(true);
         let before = followed.begin_pulse();
         assert!(!followed.has_passed(writes.pulse(&follows)));
-        followed.passed(before);
+        followed.passed(before, 0);
         assert!(!followed.has_passed(writes.pulse(&follows)), "it began before the write ended");
         writes.note_if(false);
-        followed.passed(followed.begin_pulse());
+        followed.passed(followed.begin_pulse(), 0);
         assert!(followed.has_passed(writes.pulse(&follows)));
     }
 }

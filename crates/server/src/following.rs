@@ -98,6 +98,8 @@ impl Following {
         if self.cache.follows().wanted().next().is_none() {
             return;
         }
+        // the configuration is at least as new as that
+        let moves = self.cache.follows().moves();
         let (snapshot, addresses, _) = self.publisher.addresses();
         let mut followed = self.followed();
         // whoever ends all of it has the lock, or will have it
@@ -118,6 +120,7 @@ impl Following {
             }
         }
         followed.adopt((&snapshot, &addresses), &self.publisher);
+        followed.groups.values().for_each(|group| group.followed.know(moves));
     }
 
     fn followed(&self) -> MutexGuard<'_, AllFollowed> {

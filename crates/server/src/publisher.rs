@@ -36,8 +36,6 @@ pub(crate) struct Publisher {
     state: Mutex<State>,
     listening: Arc<Listening>,
     certificates: Certificates,
-    /// Answers that the workers keep.
-    cache: Arc<QueryCache>,
     /// Time the workers have to take over.
     limit: Duration,
     /// What checks came to, and what followed from them.
@@ -67,6 +65,8 @@ struct State {
     unknown: BTreeMap<HostgroupId, Instant>,
     /// The mailbox of the monitor, which checks servers.
     monitor: Option<Mailbox<monitor::MonitorMail>>,
+    /// Answers that the workers keep.
+    cache: Arc<QueryCache>,
     /// Number of the last change.
     change: u64,
     answer: Sender<Answer>,
@@ -111,12 +111,13 @@ impl Publisher {
             addresses,
             keeper,
             monitor: None,
+            cache,
             change: 0,
             answer,
             answers,
         };
         let (state, logs, headers) = (Mutex::new(state), Arc::default(), Arc::default());
-        Self { state, listening, certificates, cache, limit: LIMIT, logs, headers }
+        Self { state, listening, certificates, limit: LIMIT, logs, headers }
     }
 
     /// The configuration in force.
@@ -137,6 +138,7 @@ impl Publisher {
             return;
         }
         state.addresses = Arc::new(state.addresses.with(moved));
+        state.cache.follows().note_move();
         for mailbox in &state.workers {
             listening::post(mailbox, Mail::Addresses(state.addresses.clone()));
         }
@@ -348,7 +350,7 @@ impl Publisher {
         state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;
         self.note(events);
-        self.cache.set_limit(snapshot.vars.query_cache_bytes());
+        state.cache.set_limit(snapshot.vars.query_cache_bytes());
         let unanswered = state.publish(Arc::new(snapshot), self.limit);
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }
@@ -410,6 +412,10 @@ impl State {
         let addresses = self.addresses.with(places_of_new((before, &self.addresses), after));
         let addresses = Arc::new(addresses);
         self.change += 1;
+        if !Arc::ptr_eq(before, after) || !Arc::ptr_eq(&self.snapshot.clusters, &snapshot.clusters)
+        {
+            self.cache.follows().note_move();
+        }
         let mut missing: Vec<usize> = (0..self.workers.len()).collect();
         for worker in &missing {
             self.tell(*worker, &snapshot, &addresses);

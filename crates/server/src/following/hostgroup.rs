@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use cache::Followed;
 use client::Client;
 use engine::stats::LogStreamRow;
+use io::Micros;
 use keeper::gtid_sets::GtidSet;
 
 use super::source::LogSource;
@@ -45,6 +46,10 @@ struct GroupState {
 
 /// The pause between the beginnings of two pulses.
 const PULSE_EVERY: Duration = Duration::from_millis(25);
+
+/// How much later than the last pulse another one is expected to be passed, beside what it may take:
+/// without it nothing is told.
+const BETWEEN_PASSED: Duration = Duration::from_millis(75);
 
 /// How often it is looked whether all streams are there.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -118,6 +123,8 @@ impl FollowedGroup {
     /// Its writes are known by these servers, or by each of its own; a pulse may take that long.
     pub(super) fn ask_of(&self, writers: Option<Vec<LogSource>>, lag_max: Duration) {
         let mut state = self.state();
+        // whoever was asked in a pulse that is under way may not know of a write
+        state.falls += u64::from(state.writers != writers);
         (state.writers, state.lag_max) = (writers, lag_max);
     }
 
@@ -146,6 +153,7 @@ impl FollowedGroup {
         let writers = state.writers.clone();
         drop(state);
         let Some(generations) = generations(&streams) else { return false };
+        let began = Micros::now();
         let pulse = self.followed.begin_pulse();
         self.state().pulse_since.get_or_insert_with(Instant::now);
         let Ok(has) = positions(publisher, writers.as_deref(), asked) else { return false };
@@ -162,11 +170,16 @@ impl FollowedGroup {
             // whoever looks beside this may wait for a change of the configuration
             self.look();
         }
-        self.note_passed(pulse, falls, generations)
+        self.note_passed((pulse, began), falls, generations)
     }
 
     /// All streams have passed a pulse, unless one of them broke meanwhile.
-    fn note_passed(&self, pulse: u64, falls: u64, generations: Vec<u64>) -> bool {
+    fn note_passed(
+        &self,
+        (pulse, began): (u64, Micros),
+        falls: u64,
+        generations: Vec<u64>,
+    ) -> bool {
         let mut state = self.state();
         if state.falls != falls {
             return false;
@@ -178,7 +191,9 @@ impl FollowedGroup {
             self.followed.resume();
         }
         (state.stands, state.stood_on) = (true, Some(generations));
-        self.followed.passed(pulse);
+        let good_for = state.lag_max + BETWEEN_PASSED;
+        let good_for_us = u64::try_from(good_for.as_micros()).unwrap_or(u64::MAX);
+        self.followed.passed(pulse, began.0.saturating_add(good_for_us));
         true
     }
 
@@ -258,10 +273,14 @@ pub(super) mod tests {
         Basis::note(&group.followed, std::iter::once(table))
     }
 
+    fn begin(group: &FollowedGroup) -> (u64, Micros) {
+        (group.followed.begin_pulse(), Micros::now())
+    }
+
     /// A pulse that all streams passed, in these generations.
     fn pass(group: &FollowedGroup, generations: &[u64]) -> bool {
-        let (pulse, falls) = (group.followed.begin_pulse(), group.state().falls);
-        group.note_passed(pulse, falls, generations.to_vec()) && group.followed.has_passed(pulse)
+        let (pulse, falls) = (begin(group), group.state().falls);
+        group.note_passed(pulse, falls, generations.to_vec()) && group.followed.has_passed(pulse.0)
     }
 
     #[test]
@@ -292,11 +311,34 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_pulse_during_which_its_writers_became_others_says_nothing() {
+        let group = group();
+        group.ask_of(None, Duration::ZERO);
+        let (pulse, falls) = (begin(&group), group.state().falls);
+        group.ask_of(Some(Vec::new()), Duration::ZERO);
+        assert!(!group.note_passed(pulse, falls, vec![1]));
+        let falls = group.state().falls;
+        group.ask_of(Some(Vec::new()), Duration::from_secs(1));
+        assert!(group.note_passed(pulse, falls, vec![1]), "they are the same");
+    }
+
+    #[test]
     fn a_pulse_during_which_a_stream_broke_says_nothing() {
         let group = group();
-        let (pulse, falls) = (group.followed.begin_pulse(), group.state().falls);
+        let (pulse, falls) = (begin(&group), group.state().falls);
         group.fall();
         assert!(!group.note_passed(pulse, falls, vec![1]));
-        assert!(!group.followed.stands() && !group.followed.has_passed(pulse));
+        assert!(!group.followed.stands() && !group.followed.has_passed(pulse.0));
+    }
+
+    #[test]
+    fn what_was_kept_is_told_no_longer_than_a_pulse_may_take_behind_the_last_that_was_passed() {
+        let group = group();
+        group.ask_of(None, Duration::from_millis(500));
+        assert!(!group.followed.is_good_at(0));
+        let (pulse, falls) = (group.followed.begin_pulse(), group.state().falls);
+        assert!(group.note_passed((pulse, Micros(1_000_000)), falls, vec![1]));
+        let is_good = |now_us| group.followed.is_good_at(now_us);
+        assert!(is_good(1_574_999) && !is_good(1_575_000));
     }
 }

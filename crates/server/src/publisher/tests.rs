@@ -37,14 +37,17 @@ fn a_change_reaches_a_worker_that_was_busy_and_whose_mailbox_was_full() {
     let workers = vec![events.mailbox()];
     let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
     let cache = Arc::new(cache::QueryCache::new(0));
-    let outside = (listening, Certificates::new(None, &snapshot), cache);
+    let outside = (listening, Certificates::new(None, &snapshot), cache.clone());
     let mut publisher =
         Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), outside);
     publisher.limit = Duration::from_millis(20);
     let published = publisher.change(|before| before.recompile(&Draft::default()), |it| vec![it]);
     assert_eq!(published.expect("valid").unanswered, [0]);
+    let moves = || cache.follows().moves();
+    assert_eq!(moves(), 0, "servers are where they were");
     publisher.relocate(1, vec![(0, Some(Addr::Unix("/run/db.sock".into())))]);
     publisher.relocate(0, vec![(0, None)]);
+    assert_eq!(moves(), 1);
     let taken = |publisher: &Publisher| {
         let answers: Vec<_> = publisher.lock().answers.try_iter().collect();
         answers.iter().map(|answer| (answer.change, answer.worker)).collect::<Vec<_>>()

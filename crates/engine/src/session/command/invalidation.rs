@@ -41,7 +41,7 @@ impl Proxy {
         let followed = self.followed(hostgroup);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(Ok(None)) };
         let pulse = session.own_writes.pulse(self.offer.cache.follows());
-        match (followed.stands(), invalidation) {
+        match (followed.stands() && followed.is_good_at(self.now_us), invalidation) {
             (true, _) if !followed.has_passed(pulse) => Err(Uncached::OwnWrites),
             (true, _) => Ok(Some(followed)),
             (false, Invalidation::BinlogOrTtl) => Ok(None),
