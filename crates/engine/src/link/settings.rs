@@ -142,6 +142,13 @@ impl Settings {
         settings.shared()
     }
 
+    /// Whether reads may see what others have not committed.
+    pub fn reads_uncommitted(&self) -> bool {
+        const COMMITTED: [&[u8]; 3] =
+            [b"'READ-COMMITTED'", b"'REPEATABLE-READ'", b"'SERIALIZABLE'"];
+        self.get(b"transaction_isolation").is_some_and(|level| !COMMITTED.contains(&level))
+    }
+
     /// How long a session's client may be silent, in microseconds, if it was set.
     pub fn wait_timeout_us(&self) -> Option<u64> {
         let seconds = std::str::from_utf8(self.get(b"wait_timeout")?).ok()?.parse::<u64>().ok()?;
@@ -408,6 +415,22 @@ mod tests {
         let mut settings = Settings::default();
         assert!(settings.set(name.as_bytes(), Some(value.as_bytes())), "{name}");
         settings.shared()
+    }
+
+    #[test]
+    fn reads_see_what_is_committed_unless_another_level_may_be_set() {
+        for (level, expected) in [
+            ("'READ-COMMITTED'", false),
+            ("'REPEATABLE-READ'", false),
+            ("'SERIALIZABLE'", false),
+            ("'READ-UNCOMMITTED'", true),
+            ("0", true),
+            ("@@GLOBAL.TX_ISOLATION", true),
+        ] {
+            let settings = of("transaction_isolation", level).expect("set");
+            assert_eq!(settings.reads_uncommitted(), expected, "{level}");
+        }
+        assert!(!Settings::default().reads_uncommitted());
     }
 
     #[test]

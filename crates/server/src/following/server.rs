@@ -82,7 +82,14 @@ impl LoggingServer {
                 return Err(format!("its log leaves out schemas: {option} is {schemas}"));
             }
         }
-        Ok(())
+        let level = self.ask(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('tx_isolation', \
+             'transaction_isolation') AND Value = 'READ-UNCOMMITTED'",
+        )?;
+        match named(&level, "Variable_name") {
+            Some(name) => Err(format!("its readers see what may never be in its log: set {name}")),
+            None => Ok(()),
+        }
     }
 
     fn replicates(&mut self) -> Result<bool, String> {

@@ -278,7 +278,10 @@ impl Session {
     fn uncached(&self, reach: Effects, route: &Route) -> Option<Uncached> {
         let is_seen = self.account.as_ref().is_some_and(|account| account.unproved == 0);
         let is_plain = self.held.is_empty() && self.want.autocommit && self.last.recall.is_none();
-        if !is_seen || !is_plain {
+        let settings = self.want.settings.as_ref();
+        // what is taken back was never there
+        let is_unsure = settings.is_some_and(|settings| settings.reads_uncommitted());
+        if !is_seen || !is_plain || is_unsure {
             Some(Uncached::Session)
         } else if !reach.without(Effects::VARIES).is_empty() {
             Some(Uncached::Code)
