@@ -47,6 +47,12 @@ impl Conduct {
         self.access == Access::Changes
     }
 
+    /// Whether changes of data may come into sight with it: its own, or those of a transaction that
+    /// another session has prepared.
+    pub fn shows_changes(&self) -> bool {
+        self.changes() || self.effects.intersects(Effects::XA)
+    }
+
     /// Whether it changes data in a way that its beginning does not tell.
     pub fn hides_changes(&self) -> bool {
         self.changes() && self.begins != Access::Changes
