@@ -135,7 +135,8 @@ fn an_answer_of_mysql_ends_with_every_statement_that_changes() {
     let more = [
         ("WITH c AS (SELECT 20 AS w) UPDATE test.grows JOIN c SET grows.w = c.w", MORE, 20),
         (
-            "ALTER TABLE test.grows ADD COLUMN j JSON; UPDATE test.grows SET w = 21, j = '{\"a\": 1}'; \
+            "ALTER TABLE test.grows ADD COLUMN j JSON; \
+             UPDATE test.grows SET w = 21, j = '{\"a\": 1}'; \
              SET SESSION binlog_row_value_options = PARTIAL_JSON; \
              UPDATE test.grows SET w = 22, j = JSON_SET(j, '$.a', 2)",
             MORE,

@@ -23,7 +23,7 @@ fn session(port: u16) -> Conn {
     let mut conn = driver::connect(options);
     conn.set_local_infile_handler(Some(LocalInfileHandler::new(|name, file| {
         use std::io::Write;
-        write!(file, "1\t{}\n", String::from_utf8_lossy(name))
+        writeln!(file, "1\t{}", String::from_utf8_lossy(name))
     })));
     conn
 }

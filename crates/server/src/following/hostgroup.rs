@@ -47,8 +47,8 @@ struct GroupState {
 /// The pause between the beginnings of two pulses.
 const PULSE_EVERY: Duration = Duration::from_millis(25);
 
-/// How much later than the last pulse another one is expected to be passed, beside what it may take:
-/// without it nothing is told.
+/// Within that time behind the last pulse that was passed another one is, beside what it may take:
+/// else nothing is told.
 const BETWEEN_PASSED: Duration = Duration::from_millis(75);
 
 /// How often it is looked whether all streams are there.

@@ -14,15 +14,19 @@ use crate::tally::Tally;
 
 type Disturbance = (&'static str, fn(&Stage, &Book));
 
-const ALL: [Disturbance; 7] = [
+const ALL: [Disturbance; 8] = [
     ("a cut of the primary's stream", |stage, _| cut(stage, 0)),
     ("a cut of the replica's stream", |stage, _| cut(stage, 1)),
     ("a purge of logs", |stage, _| purge(stage)),
     ("a switchover, and back", switch_over_and_back),
     ("a replica that stands still", |stage, _| hold_replica(stage)),
+    ("another configuration of servers", |stage, _| load_servers(stage)),
     ("a restart of the primary", |stage, _| restart_primary(stage)),
     ("a restart of the replica", |stage, _| stage.server(1).restart().expect("restarted")),
 ];
+
+/// How many of them are in the short form: restarts take long.
+const SHORT: usize = 7;
 
 /// How long it is calm between two.
 const CALM: Duration = Duration::from_millis(1500);
@@ -31,7 +35,8 @@ const CALM: Duration = Duration::from_millis(1500);
 pub(crate) fn disturb(stage: &Stage, book: &Book, until: Instant) -> Tally {
     let mut tally = Tally::default();
     calm(stage, book, &mut tally);
-    for (name, disturbance) in ALL.iter().cycle() {
+    let all = if live::full() { &ALL[..] } else { &ALL[..SHORT] };
+    for (name, disturbance) in all.iter().cycle() {
         let is_first = tally.number(name) == 0;
         if book.is_over() || !is_first && Instant::now() > until {
             break;
@@ -88,6 +93,16 @@ fn hold_replica(stage: &Stage) {
     stage.server(1).sql(&format!("STOP {} SQL_THREAD", replica(stage))).expect("stopped");
     thread::sleep(Duration::from_millis(1500));
     stage.server(1).sql(&format!("START {} SQL_THREAD", replica(stage))).expect("started");
+}
+
+/// Weights that are others make other servers of those that there are.
+fn load_servers(stage: &Stage) {
+    let mut admin = stage.admin();
+    for _ in 0..3 {
+        admin.query_drop("UPDATE mysql_servers SET weight = weight + 1").expect("set");
+        admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").expect("loaded");
+        thread::sleep(Duration::from_millis(200));
+    }
 }
 
 fn restart_primary(stage: &Stage) {

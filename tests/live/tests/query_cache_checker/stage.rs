@@ -90,7 +90,7 @@ fn connect(port: u16) -> mysql::Result<Conn> {
     let mut conn = Conn::new(options)?;
     conn.set_local_infile_handler(Some(LocalInfileHandler::new(|name, file| {
         use std::io::Write;
-        write!(file, "1\t{}\n", String::from_utf8_lossy(name))
+        writeln!(file, "1\t{}", String::from_utf8_lossy(name))
     })));
     Ok(conn)
 }
