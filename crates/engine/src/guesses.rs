@@ -16,7 +16,14 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::sync::Arc;
+
 use wire::auth::native::double_sha1;
+
+mod proofs;
+
+pub use proofs::Proof;
+use proofs::UnderWay;
 
 /// The places for guesses of all clients.
 pub struct Guesses {
@@ -25,6 +32,8 @@ pub struct Guesses {
     /// What chooses places: it has taken in the secret, and costs less than a digest.
     places: DefaultHasher,
     secret: [u8; 32],
+    /// Passwords that servers are asked about.
+    under_way: Arc<UnderWay>,
 }
 
 /// Whose guesses are counted together.
@@ -56,7 +65,7 @@ impl Guesses {
         let owed_until_us = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
         let mut places = DefaultHasher::new();
         places.write(&secret);
-        Self { owed_until_us, places, secret }
+        Self { owed_until_us, places, secret, under_way: UnderWay::new() }
     }
 
     /// Who guesses at the password of `name` from an address as it is written.
@@ -70,18 +79,20 @@ impl Guesses {
 
     /// Who shows the passwords themselves from an address as it is written, whatever the names.
     pub fn address(&self, address: &str) -> Guesser {
-        let mut hasher = self.places.clone();
-        hasher.write(&network(address));
-        hasher.write_u8(1);
-        Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
+        Guesser(self.place(1, &network(address)))
     }
 
     /// Who shows certificates from an address as it is written, before there is a name.
     pub fn certificates(&self, address: &str) -> Guesser {
+        Guesser(self.place(2, &network(address)))
+    }
+
+    /// A place that the secret chooses for something of a kind.
+    fn place(&self, kind: u8, of: &[u8]) -> usize {
         let mut hasher = self.places.clone();
-        hasher.write(&network(address));
-        hasher.write_u8(2);
-        Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
+        hasher.write(of);
+        hasher.write_u8(kind);
+        usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0)
     }
 
     /// What nobody else knows.

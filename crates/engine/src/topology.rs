@@ -19,6 +19,7 @@ use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
 
 pub use board::Board;
+use gauge::UNPROVED_SHARE;
 pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, NAME_UNKNOWN, Pace};
 pub use stand::{Placed, Stand};
 pub use state::ServerState;
@@ -139,6 +140,11 @@ impl Server {
         let is_tried = self.gauge.is_unproven() || self.gauge.last_fault().is_full();
         let at_once = if is_tried { limits.at_once.min(1) } else { limits.at_once };
         self.gauge.dialing() < at_once && self.group.pace.has_room(limits.per_sec, now_us)
+    }
+
+    /// How many passwords it may be asked about at once: one at least.
+    pub fn proofs_max(&self) -> u32 {
+        (self.max_connections / UNPROVED_SHARE).max(1)
     }
 
     /// What becomes of a server that is not in its hostgroup any more: what runs on it may end,

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use wire::auth::Plugin;
 
 use crate::config_fault::ConfigFault;
+use crate::guesses::Proof;
 use crate::ids::HostgroupId;
 use crate::login_checks::CheckFeatures;
 use crate::rows::UserRow;
@@ -71,6 +72,8 @@ pub struct Account {
     /// Of a session whose password no server has seen yet: a number that no other one has, so that
     /// no connection of before serves it; else 0.
     pub unproved: u64,
+    /// Of such a session: its place among those that servers are asked about.
+    pub proof: Option<Arc<Proof>>,
     /// The name that servers know, where it is another one.
     pub name_at_servers: Option<Arc<str>>,
     /// Hostgroup when no rule decides.
@@ -146,14 +149,15 @@ impl Account {
     }
 
     /// The version of a session that showed this password, which a server is to prove.
-    pub(crate) fn proving(&self, password: &[u8], number: u64) -> Self {
+    pub(crate) fn proving(&self, password: &[u8], number: u64, proof: Option<Proof>) -> Self {
         let at_servers = Some(Credential::clear(password));
-        Self { at_servers, unproved: number.max(1), ..self.clone() }
+        let proof = proof.map(Arc::new);
+        Self { at_servers, unproved: number.max(1), proof, ..self.clone() }
     }
 
     /// The same where a server has let it in.
     pub(crate) fn proved(&self) -> Self {
-        Self { unproved: 0, ..self.clone() }
+        Self { unproved: 0, proof: None, ..self.clone() }
     }
 
     /// The name that servers know.
@@ -453,17 +457,16 @@ fn flags_of(row: &UserRow) -> [(&'static str, i64); 7] {
 
 fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     let mut faults = Vec::new();
-    if row.username.is_empty() {
-        faults.push(fault(index, "username", "must not be empty"));
-    }
+    let is_nameless = row.username.is_empty();
+    faults.extend(is_nameless.then(|| fault(index, "username", "must not be empty")));
     let flags = flags_of(row).into_iter().filter(|(_, value)| !matches!(value, 0 | 1));
     faults.extend(flags.map(|(column, it)| fault(index, column, format!("{it} is not 0 or 1"))));
-    let counts =
-        [("default_hostgroup", row.default_hostgroup), ("max_connections", row.max_connections)];
-    let [hostgroup, max_connections] = counts.map(|(column, value)| {
+    let mut count = |column, value| {
         let number = u32::try_from(value);
         number.inspect_err(|_| faults.push(not_a_count(index, column, value))).unwrap_or_default()
-    });
+    };
+    let hostgroup = count("default_hostgroup", row.default_hostgroup);
+    let max_connections = count("max_connections", row.max_connections);
     let of_attributes = AccountAttributes::read(&row.attributes).unwrap_or_else(|reason| {
         faults.push(fault(index, "attributes", reason));
         AccountAttributes::default()
@@ -496,6 +499,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         plugin,
         is_read: from == Some(&PasswordFrom::Servers),
         unproved: 0,
+        proof: None,
         additional,
         at_servers: None,
         also_at_servers: None,

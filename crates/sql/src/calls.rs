@@ -8,6 +8,18 @@ use crate::calls_table::{CALLS, OTHERS, WORDS};
 use crate::kinds_table::{OF_ONE_KIND, SESSION_VARIABLES};
 use crate::lexer::{Lexer, TokenKind};
 
+/// Whether a text without strings has a word outside of its comments; what servers execute of these
+/// counts.
+pub fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let mut lexer = Lexer::new(text, Modes::default());
+    while let Some(token) = lexer.next_token() {
+        if token.kind == TokenKind::Word && lexer.slice(token).eq_ignore_ascii_case(word) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Whether every function that a text calls does nothing but compute a value: it takes no lock,
 /// waits for nothing, and leaves nothing behind.
 ///
@@ -120,6 +132,22 @@ mod tests {
     fn tables_are_in_order() {
         assert!(WORDS.is_sorted() && CALLS.is_sorted() && OTHERS.is_sorted());
         assert!(is_native(b"uuid") && is_native(b"Count") && !is_native(b"mine"));
+    }
+
+    #[test]
+    fn a_word_in_a_comment_is_none() {
+        for (text, has) in [
+            ("START TRANSACTION READ ONLY", true),
+            ("begin /* of /read */", false),
+            ("BEGIN -- read", false),
+            ("BEGIN # read", false),
+            ("START TRANSACTION /*!50600 READ ONLY */", true),
+            ("START TRANSACTION /*M! read only */", true),
+            ("START TRANSACTION /* a */ READ /* b */ WRITE", true),
+            ("BEGIN ready", false),
+        ] {
+            assert_eq!(has_word(text.as_bytes(), b"read"), has, "{text}");
+        }
     }
 
     #[test]

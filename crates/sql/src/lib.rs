@@ -57,7 +57,7 @@ mod verb;
 
 pub use access::Access;
 pub use as_run::{Version, Versions, as_run, may_deceive, may_have_dollars};
-pub use calls::{is_native, only_computes};
+pub use calls::{has_word, is_native, only_computes};
 pub use command_class::{CommandClass, command_class};
 pub use definition::definition;
 pub use diagnostics::{Asked, DiagnosticsAsked, gets_diagnostics, parse_diagnostics_asked};

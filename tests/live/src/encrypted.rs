@@ -63,7 +63,13 @@ pub fn request() -> Vec<u8> {
 /// Connects, and encrypts what follows the greeting; the server has to be called `localhost`. No
 /// password is shown yet: the client says that it goes by a plugin that nobody has.
 pub fn open(port: u16, tls: &Arc<ClientConfig>, user: &str) -> Result<Encrypted> {
+    open_behind(b"", port, tls, user)
+}
+
+/// The same behind what a proxy in front says.
+fn open_behind(header: &[u8], port: u16, tls: &Arc<ClientConfig>, user: &str) -> Result<Encrypted> {
     let mut packets = Packets::tcp((Ipv4Addr::LOCALHOST, port).into(), Duration::from_secs(15))?;
+    packets.bytes(header)?;
     let (_, greeting) = packets.receive()?;
     ensure!(Greeting::parse(&greeting)?.caps.contains(Caps::SSL), "TLS is not offered");
     packets.bytes(&request())?;
@@ -77,7 +83,17 @@ pub fn open(port: u16, tls: &Arc<ClientConfig>, user: &str) -> Result<Encrypted>
 
 /// The same, logged in; the password itself is shown to whoever asks for that.
 pub fn log_in(port: u16, tls: &Arc<ClientConfig>, user: &str, password: &str) -> Result<Encrypted> {
-    let mut packets = open(port, tls, user)?;
+    log_in_behind(b"", port, tls, (user, password))
+}
+
+/// The same behind what a proxy in front says.
+pub fn log_in_behind(
+    header: &[u8],
+    port: u16,
+    tls: &Arc<ClientConfig>,
+    (user, password): (&str, &str),
+) -> Result<Encrypted> {
+    let mut packets = open_behind(header, port, tls, user)?;
     match packets.authenticate(password) {
         Err(Error::Unproven) => {
             // behind the request, the response, the switch, the answer and the question

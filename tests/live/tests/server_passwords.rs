@@ -1,14 +1,15 @@
 //! Accounts that leave their passwords to servers, which are read there or proved by a login. What
 //! happens to an account is seen here, and no client logs in by what was true before.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::{Cluster, Flavour, SplitOptions};
-use live::{Login, Proxy, Said, client as driver};
+use lab::{Cluster, Flavour, RunDir, SplitOptions};
+use live::{Login, Proxy, Said, client as driver, encrypted};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -339,6 +340,72 @@ fn guesses_count_where_a_server_is_slow_to_refuse() {
     assert_eq!(told[AT_ONCE..], [1129; 2], "beyond that, none is looked at");
     assert_eq!(seen.load(Ordering::Relaxed), AT_ONCE, "nor shown to the server");
     assert_eq!(proxy.counter("logins_held_up").expect("told"), 2);
+}
+
+/// Strangers have a server asked about as many passwords as there may be, to none of which it says
+/// anything. Whoever has the right one, at another address, is let in soon.
+#[test]
+fn guesses_from_a_few_addresses_keep_no_other_address_out() {
+    const STRANGERS: u8 = 5;
+    const CLIENTS_EACH: usize = 24;
+    const LIMIT: Duration = Duration::from_secs(60);
+    let port = lab::free_port().expect("a port");
+    let logs_in = |user: &str| if user == "lent" { Login::Silent } else { Login::In };
+    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, logs_in, |_| Said::Done)
+        .expect("it listens");
+    let dir = RunDir::create().expect("a directory");
+    let arguments = [OsString::from("--datadir"), dir.path().into()];
+    let proxy = Proxy::start_with(&arguments, |interfaces| {
+        let user = |name: &str| {
+            format!(
+                "[[mysql_users]]\nusername = \"{name}\"\n\
+                 attributes = '{{\"password_from\": \"login\"}}'\n"
+            )
+        };
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
+             failed_connections_threshold = 100\nshun_on_failures = 1000\n\
+             proxy_protocol_networks = \"127.0.0.1\"\n\
+             connect_timeout_server = 800\nconnect_timeout_client = 10000\n{}{}\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
+             max_connections = 100\n",
+            user("lent"),
+            user("right"),
+        )
+    })
+    .expect("tidegate starts");
+    let tls = encrypted::trusting(&dir.path().join("tidegate-ca.pem"), rustls::ALL_VERSIONS)
+        .expect("the authority of the proxy");
+    let logs_in = |address: u8, user: &str| {
+        let header = format!("PROXY TCP4 192.0.2.{address} 192.0.2.1 4000 3306\r\n");
+        let login = (user, "one");
+        encrypted::log_in_behind(header.as_bytes(), proxy.port, &tls, login).map(drop)
+    };
+    let is_over = AtomicBool::new(false);
+    let guess = |address: u8| {
+        let began = Instant::now();
+        while !is_over.load(Ordering::Relaxed) && began.elapsed() < LIMIT {
+            logs_in(address, "lent").expect_err("no server has let it in");
+        }
+    };
+    thread::scope(|scope| {
+        for address in (2..2 + STRANGERS).flat_map(|address| [address; CLIENTS_EACH]) {
+            scope.spawn(move || guess(address));
+        }
+        let held_up = || proxy.counter("logins_held_up").expect("told") > 50;
+        live::eventually("more guess than may", SOON, held_up);
+        let took: Vec<_> = (0..6)
+            .map(|_| {
+                let began = Instant::now();
+                (logs_in(99, "right"), began.elapsed())
+            })
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        for (told, took) in &took {
+            let is_quick = *took < Duration::from_secs(2);
+            assert!(told.is_ok() && is_quick, "{told:?} in {took:?}");
+        }
+    });
 }
 
 /// A server that takes connections and says nothing is in front of one that answers.

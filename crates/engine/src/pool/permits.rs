@@ -18,14 +18,6 @@ pub enum Full {
     Unproved,
 }
 
-/// The part of a server's connections, one in so many, that those may have who have proved no
-/// password yet: one at least.
-const UNPROVED_SHARE: u32 = 4;
-
-fn proofs_max(server: &Server) -> u32 {
-    (server.max_connections / UNPROVED_SHARE).max(1)
-}
-
 /// Who allowed no more connections when the last one was tried.
 pub fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full> {
     if account.backends.is_full(server.index, now_us.saturating_sub(FULL_PAUSE_US)) {
@@ -37,7 +29,7 @@ pub fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full
 /// Who has to lose a connection to a server before an account may have one more there, of which it
 /// may have `most`.
 pub fn scarcity(server: &Server, account: &Account, most: u32, now_us: u64) -> Option<Full> {
-    if account.unproved != 0 && server.gauge.proofs() >= proofs_max(server) {
+    if account.unproved != 0 && server.gauge.proofs() >= server.proofs_max() {
         return Some(Full::Unproved);
     }
     if account.backends.open(server.index) >= most {
@@ -58,7 +50,7 @@ pub fn take_permits(server: &Server, account: &Account, most: u32) -> bool {
         return false;
     }
     let is_unproved = account.unproved != 0;
-    if is_unproved && !server.gauge.begin_proof(proofs_max(server)) {
+    if is_unproved && !server.gauge.begin_proof(server.proofs_max()) {
         account.backends.give(server.index);
         return false;
     }

@@ -160,6 +160,18 @@ pub struct DialLimits {
     pub per_sec: u32,
 }
 
+impl DialLimits {
+    /// The limits on those whose password no server has seen yet: they have a part of the
+    /// connections that are under way, and none while others have so many.
+    pub fn of_unproved(self) -> Self {
+        Self { at_once: self.at_once.div_ceil(UNPROVED_SHARE), ..self }
+    }
+}
+
+/// The part of what a server has, one in so many, that those may have who have proved no password
+/// yet.
+pub(super) const UNPROVED_SHARE: u32 = 4;
+
 /// Connections that were begun in the current second to the servers of a hostgroup.
 #[derive(Default, Debug)]
 pub struct Pace {

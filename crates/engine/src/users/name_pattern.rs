@@ -219,7 +219,7 @@ mod tests {
         let next = again(&users, &[limited]);
         assert_eq!(next.of_client(b"app_b").expect("made").admit(), Err(1), "also after a change");
         one.leave();
-        let [one, other] = [&one, &other].map(|it| Arc::new(it.proving(b"same", 1).proved()));
+        let [one, other] = [&one, &other].map(|it| Arc::new(it.proving(b"same", 1, None).proved()));
         assert!(!crate::pool::is_same_account(&one, &other));
         assert!(one.is_called("l") && one.is_called("app_a") && !one.is_called("app_b"));
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn sessions_outlive_changes_as_long_as_their_row_stands_for_their_name() {
         let before = users(&[row("l", "app_.*")]);
-        let session = before.of_client(b"app_a").expect("made").proving(b"x", 1).proved();
+        let session = before.of_client(b"app_a").expect("made").proving(b"x", 1, None).proved();
         let stays = |rows: &[UserRow]| {
             let next = again(&before, rows);
             assert!(next.successor(&session).is_none(), "it has a password of its own");

@@ -301,7 +301,7 @@ fn each_password_that_servers_are_to_prove_is_an_account_of_its_own_to_them() {
     let users = Users::compile(&[row(login)]).unwrap();
     let account = users.find(b"a").unwrap();
     let [one, again, other] = [(b"1", 7), (b"1", 8), (b"2", 7)]
-        .map(|(password, number)| account.proving(password, number));
+        .map(|(password, number)| account.proving(password, number, None));
     assert!(!one.is_same_at_servers(&again) && !one.is_same_at_servers(&other));
     let [proved, too, differs] = [&one, &again, &other].map(Account::proved);
     assert!(proved.is_same_at_servers(&too) && !proved.is_same_at_servers(&differs));

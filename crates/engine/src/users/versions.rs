@@ -42,6 +42,7 @@ impl Account {
             backends: _,
             // of a session alone
             unproved: _,
+            proof: _,
             names,
             credential,
             plugin,

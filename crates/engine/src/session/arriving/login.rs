@@ -13,6 +13,7 @@ use wire::reply::{ErrPacket, write_auth_more};
 use wire::{Caps, Status, frame};
 
 use crate::error::{self, SqlError};
+use crate::guesses::Proof;
 use crate::ids::SessionId;
 use crate::link::{Charset, LinkState, Settings};
 use crate::orders::End;
@@ -66,6 +67,8 @@ pub(crate) struct Login {
     pub(crate) with_password: bool,
     pub(crate) plugin: Plugin,
     pub(crate) expect: Expect,
+    /// Its place among those that servers are asked about.
+    pub(super) proof: Option<Proof>,
     /// The client has answered by a salt of before, and that answer holds the places it took.
     pub(crate) was_stale: bool,
     pub(crate) seq: u8,
@@ -223,6 +226,7 @@ impl Proxy {
             with_password: says_something(response.auth_response),
             plugin,
             expect: Expect::Response,
+            proof: None,
             was_stale: false,
             seq,
         };
@@ -278,6 +282,7 @@ impl Proxy {
             with_password: says_something(request.auth_response),
             plugin: Plugin::Other,
             expect: Expect::Response,
+            proof: None,
             was_stale: false,
             seq: 1,
         };

@@ -20,6 +20,10 @@ use crate::session::Phase;
 use crate::session::arriving::login::{Expect, Login};
 use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned, PasswordRank, Users};
 
+/// How long a password waits at least that servers are to be asked about, where its address has its
+/// share.
+const PROOF_PAUSE_US: u64 = 20_000;
+
 /// What a client has shown and nobody has looked at.
 #[derive(Debug)]
 pub(crate) struct Unjudged {
@@ -165,6 +169,13 @@ impl Proxy {
             // whoever shows the password itself has taken a place for the name before
             Shown::Password(_) | Shown::Encrypted(_) => (None, self.guesser_by_address(id)),
         };
+        let login = match self.begin_proof(id, login, &shown) {
+            Ok(login) => login,
+            Err(login) => {
+                let what = Unlooked::Proof(shown.into_owned());
+                return self.hold_up(id, Unjudged { login, what }, PROOF_PAUSE_US);
+            }
+        };
         let guesses = &self.offer.guesses;
         let begin = |place: Option<(Guesser, GuessLimits)>| {
             place.map_or(Ok(()), |(who, limits)| guesses.begin(who, self.now_us, limits))
@@ -183,8 +194,34 @@ impl Proxy {
         }
     }
 
+    /// A password that servers are to be asked about has a place among these from now on, if its
+    /// address may have one more.
+    fn begin_proof(
+        &self,
+        id: SessionId,
+        mut login: Box<Login>,
+        shown: &Shown<'_>,
+    ) -> Result<Box<Login>, Box<Login>> {
+        let is_password = matches!(shown, Shown::Password(_));
+        let account = login
+            .account
+            .as_ref()
+            .filter(|it| is_password && it.credential == Credential::AtServers);
+        let (Some(account), Some(session)) = (account, self.sessions.get(id)) else {
+            return Ok(login);
+        };
+        let hostgroup = account.default_hostgroup;
+        let servers = self.snapshot.topology.hostgroup(hostgroup);
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let at_once = limits.of_unproved().at_once;
+        let most = servers.iter().map(|server| server.proofs_max().min(at_once)).sum();
+        login.proof = self.offer.guesses.begin_proof(&session.client.addr, hostgroup, most);
+        if login.proof.is_some() { Ok(login) } else { Err(login) }
+    }
+
     /// What is shown is looked at later.
-    fn hold_up(&mut self, id: SessionId, unjudged: Unjudged, wait_us: u64) {
+    fn hold_up(&mut self, id: SessionId, mut unjudged: Unjudged, wait_us: u64) {
+        unjudged.login.proof = None;
         // not for all who wait at the same moment
         let each_us = self.snapshot.vars.failed_connection_delay_ms * 1000;
         let jitter_us = self.pool.random() % each_us.max(1);
@@ -342,7 +379,9 @@ impl Proxy {
     /// until then.
     fn ask_servers(&mut self, id: SessionId, mut login: Box<Login>, password: &[u8]) {
         let number = self.pool.random();
-        login.account = login.account.map(|account| Arc::new(account.proving(password, number)));
+        let proof = login.proof.take();
+        let proving = |account: Arc<Account>| Arc::new(account.proving(password, number, proof));
+        login.account = login.account.map(proving);
         if let Some(session) = self.sessions.get_mut(id) {
             session.auth.was_shown = false;
         }

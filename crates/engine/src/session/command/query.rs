@@ -473,7 +473,9 @@ fn reasons_of(facts: &Facts, text: &[u8]) -> Holds {
     if may_set && names_insert_id(text) {
         holds.set(Holds::LAST_INSERT_ID, true);
     }
-    if facts.effects.intersects(Effects::TRANSACTION_START) && names(text, b"read") {
+    let starts = facts.effects.intersects(Effects::TRANSACTION_START) && names(text, b"read");
+    // by itself it has no strings, and a comment says nothing
+    if starts && (may_set || sql::has_word(text, b"read")) {
         holds.set(Holds::CHARACTERISTICS, true);
     }
     // the server tells of a change in any case, not of what a function or trigger did

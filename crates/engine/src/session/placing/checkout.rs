@@ -13,7 +13,8 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
 use crate::stats::ServerStats;
-use crate::topology::{Server, ServerRef};
+use crate::topology::{DialLimits, Server, ServerRef};
+use crate::users::Account;
 
 /// How long a session without a dial of its own waits before it looks at the pool again when it is
 /// the first that waits. Lanes that come free on this worker are given at once; this is for what
@@ -154,7 +155,7 @@ impl Proxy {
         let is_paused = session.waiting().is_some_and(|it| it.paused_until_us > self.now_us);
         let limits = match is_paused {
             true => any.limits,
-            false => self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars),
+            false => self.dial_limits(any.account, hostgroup),
         };
         let backends_max = self.snapshot.backends_max(any.account);
         let asker = Some(id);
@@ -272,6 +273,12 @@ impl Proxy {
         let most = self.snapshot.backends_max(&lane.account);
         lane.server.gauge.used() > lane.server.max_connections
             || most < u32::MAX && lane.account.backends.open(lane.server.index) > most
+    }
+
+    /// How fast connections of an account to the servers of a hostgroup may be made.
+    pub(crate) fn dial_limits(&self, account: &Account, hostgroup: HostgroupId) -> DialLimits {
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        if account.unproved == 0 { limits } else { limits.of_unproved() }
     }
 
     /// Takes the permits for one more connection of a session to a server.

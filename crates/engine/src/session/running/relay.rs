@@ -80,7 +80,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
         let Some(any) = self.need_of(session, hostgroup) else { return Opening::Nowhere };
         let avoid = session.relay.avoid;
-        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let limits = self.dial_limits(any.account, hostgroup);
         let backends_max = self.snapshot.backends_max(any.account);
         let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
         let need = Need { avoid, limits, backends_max, choice: choice.as_ref(), ..any };

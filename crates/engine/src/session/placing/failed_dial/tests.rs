@@ -188,7 +188,7 @@ fn proving(amend: impl FnOnce(&mut Draft)) -> (Proxy, SessionId, LaneId) {
 /// The same of one more session, with a connection where it gets one.
 fn prove(proxy: &mut Proxy, number: u64) -> (SessionId, Option<LaneId>) {
     let id = proxy.on_accepted(arrival());
-    let account = proxy.snapshot.users.find(b"app").expect("there").proving(b"guess", number);
+    let account = proxy.snapshot.users.find(b"app").expect("there").proving(b"guess", number, None);
     let session = proxy.sessions.get_mut(id).expect("it came");
     (session.account, session.phase) = (Some(Arc::new(account)), Phase::Idle);
     proxy.check_schema(id, None, 2);
