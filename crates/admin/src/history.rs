@@ -24,9 +24,10 @@ pub(crate) struct History {
 /// A sample: the pause between two of them in seconds, and what is recorded.
 type Sample = (fn(&Vars) -> u64, fn(&mut Admin, i64) -> Result<(), AdminFault>);
 
-const SAMPLES: [Sample; 5] = [
+const SAMPLES: [Sample; 6] = [
     (|vars| vars.stats_mysql_connections_sec, connections),
     (|vars| vars.stats_mysql_connection_pool_sec, pool),
+    (|vars| vars.stats_mysql_query_cache_sec, query_cache),
     (|vars| vars.stats_system_cpu_sec, cpu),
     (|vars| vars.stats_system_memory_sec, memory),
     (|vars| vars.stats_mysql_query_digest_to_disk_sec, digests),
@@ -34,8 +35,8 @@ const SAMPLES: [Sample; 5] = [
 
 /// Tables whose samples are summed up by hour, each with how its columns are: gauges by their
 /// mean, what only grows by its greatest value.
-const BY_HOUR: [&str; 4] =
-    ["mysql_connections", "myhgm_connections", "system_cpu", "system_memory"];
+const BY_HOUR: [&str; 5] =
+    ["mysql_connections", "myhgm_connections", "mysql_query_cache", "system_cpu", "system_memory"];
 
 const HOUR: i64 = 3600;
 /// Seconds that a sample is kept.
@@ -94,22 +95,34 @@ impl Admin {
         self.store.database.add_rows(Schema::History, table, rows)
     }
 
-    /// The samples of a table whose columns are rows of `stats_mysql_global`.
-    fn record_counters(&self, table: &str, now: i64, counters: &[Row]) -> Result<(), AdminFault> {
+    /// The samples of a table whose columns are rows of `stats_mysql_global`, by the names that
+    /// `counter_of` says.
+    fn record_counters(
+        &self,
+        (table, counter_of): (&str, fn(&str) -> String),
+        now: i64,
+        counters: &[Row],
+    ) -> Result<(), AdminFault> {
         let Some(found) = tables::find(table) else { return Ok(()) };
         let value = |name: &str| {
             let row = counters.iter().find(|row| row.first().map(as_text).as_deref() == Some(name));
             row.and_then(|row| as_text(row.get(1)?).parse().ok()).unwrap_or(0)
         };
-        let columns = found.columns.iter().skip(1).map(|column| Value::Integer(value(column.name)));
+        let columns = found.columns.iter().skip(1).map(|column| value(&counter_of(column.name)));
+        let columns = columns.map(Value::Integer);
         self.record(table, &[std::iter::once(Value::Integer(now)).chain(columns).collect()])
     }
 }
 
 /// How the samples of an hour become one.
 fn sum_of(column: &str) -> String {
-    let gauges = ["allocated", "resident", "active", "mapped", "metadata", "retained"];
-    match column.ends_with("_connected") || gauges.contains(&column) {
+    const OF_MEMORY: [&str; 6] =
+        ["allocated", "resident", "active", "mapped", "metadata", "retained"];
+    const OF_CACHE: [&str; 2] = ["Entries_In_Cache", "Memory_Bytes"];
+    match column.ends_with("_connected")
+        || OF_MEMORY.contains(&column)
+        || OF_CACHE.contains(&column)
+    {
         true => format!("CAST(avg({column}) AS INTEGER)"),
         false => format!("max({column})"),
     }
@@ -117,7 +130,7 @@ fn sum_of(column: &str) -> String {
 
 fn connections(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
     let counters = admin.live_rows(Schema::Stats, "stats_mysql_global");
-    admin.record_counters("mysql_connections", now, &counters)?;
+    admin.record_counters(("mysql_connections", str::to_owned), now, &counters)?;
     for row in &counters {
         let name = row.first().map(as_text).unwrap_or_default();
         let add = "INSERT OR IGNORE INTO stats_history.history_mysql_status_variables_lookup \
@@ -139,12 +152,28 @@ fn connections(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
 
 fn pool(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
     let counters = admin.live_rows(Schema::Stats, "stats_mysql_global");
-    admin.record_counters("myhgm_connections", now, &counters)?;
+    admin.record_counters(("myhgm_connections", str::to_owned), now, &counters)?;
     let servers = admin.live_rows(Schema::Stats, "stats_mysql_connection_pool");
     let stamped = servers
         .into_iter()
         .map(|row| std::iter::once(Value::Integer(now)).chain(row).collect::<Row>());
     admin.record("history_stats_mysql_connection_pool", &stamped.collect::<Vec<_>>())
+}
+
+fn query_cache(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
+    let counters = admin.live_rows(Schema::Stats, "stats_mysql_global");
+    admin.record_counters(("mysql_query_cache", counter_of_cache), now, &counters)
+}
+
+/// The counter that a column of the cache's samples has.
+fn counter_of_cache(column: &str) -> String {
+    let name = match column {
+        "Entries_Purged" => "Purged",
+        "Entries_In_Cache" => "Entries",
+        "Memory_Bytes" => "Memory_bytes",
+        other => other,
+    };
+    format!("Query_Cache_{name}")
 }
 
 /// Processor time of the process, in hundredths of a second.

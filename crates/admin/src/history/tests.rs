@@ -15,6 +15,7 @@ fn a_sample_is_taken_when_its_interval_is_over_and_never_with_an_interval_of_0()
     let mut admin = crate::fake_process::admin(&[
         ("admin-stats_system_cpu", "20"),
         ("admin-stats_system_memory", "0"),
+        ("admin-stats_mysql_query_cache", "30"),
         ("admin-stats_mysql_query_digest_to_disk", "0"),
     ]);
     for second in [0, 19, 20, 39, 59, 60, 79, 80, 119, 120] {
@@ -26,6 +27,7 @@ fn a_sample_is_taken_when_its_interval_is_over_and_never_with_an_interval_of_0()
     };
     assert_eq!(times("system_cpu"), "20,59,79,119", "each begins with the one before");
     assert_eq!(times("mysql_connections"), "60,120");
+    assert_eq!(times("mysql_query_cache"), "39,79,119");
     assert_eq!(times("myhgm_connections"), "60,120");
     assert_eq!(times("system_memory"), "");
     let counters = found(&admin, "SELECT count(*) FROM stats.stats_mysql_global");
@@ -73,4 +75,36 @@ fn an_hour_becomes_the_mean_of_what_there_was_and_the_last_of_what_only_grows() 
     assert_eq!(found(&admin, &hours).lines().count(), 2, "for a year");
     assert_eq!(admin.take_samples(11 * HOUR + HOURS_KEPT), []);
     assert_eq!(found(&admin, &hours), "11|100|12");
+}
+
+#[test]
+fn samples_of_the_cache_have_its_counters_and_become_hours() {
+    let admin = crate::fake_process::admin(&[]);
+    let names = [
+        "count_GET",
+        "count_GET_OK",
+        "count_SET",
+        "bytes_IN",
+        "bytes_OUT",
+        "Purged",
+        "Entries",
+        "Memory_bytes",
+    ];
+    let text = |text: String| Value::Text(text);
+    for (second, first) in [(0, 10), (60, 20)] {
+        let counter = |(at, name): (usize, &&str)| {
+            vec![text(format!("Query_Cache_{name}")), text((first + at).to_string())]
+        };
+        let counters: Vec<Row> = names.iter().enumerate().map(counter).collect();
+        let table = ("mysql_query_cache", counter_of_cache as fn(&str) -> String);
+        admin.record_counters(table, HOUR + second, &counters).expect("it is a row");
+    }
+    let samples = "SELECT * FROM stats_history.mysql_query_cache";
+    let rows = "3600|10|11|12|13|14|15|16|17\n3660|20|21|22|23|24|25|26|27";
+    assert_eq!(found(&admin, samples), rows);
+    let mut admin = admin;
+    assert_eq!(admin.take_samples(2 * HOUR), []);
+    let hours = "SELECT * FROM stats_history.mysql_query_cache_hour";
+    let hour = "3600|20|21|22|23|24|25|21|22";
+    assert_eq!(found(&admin, hours), hour, "what is there now is a mean");
 }

@@ -215,7 +215,8 @@ pub(super) const ROWS: &[Variable] = &[
         "60",
         "Pause between recorded samples of the query cache; 0 records none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin(
         "stats_system_cpu",
         int(0, 600),

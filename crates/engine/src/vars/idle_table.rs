@@ -66,7 +66,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["admin-refresh", "admin-vacuum"], "statistics tables are filled by who reads them"),
     (&["admin-version"], "it is told, not set"),
     (&["admin-cluster", "admin-checksum"], "there are no clusters of proxies"),
-    (&["admin-stats_mysql_query_cache"], "there is no history of the query cache yet"),
     (&["admin-prometheus"], "memory is read when metrics are asked for"),
     (&["admin-web"], "there is no web interface"),
     (&["admin-coredump"], "the process does not dump itself"),

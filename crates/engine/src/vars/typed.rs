@@ -287,6 +287,8 @@ vars! {
     stats_mysql_connections_sec: u64 = "admin-stats_mysql_connections",
     /// Pause between samples of the connection pool; 0 for none.
     stats_mysql_connection_pool_sec: u64 = "admin-stats_mysql_connection_pool",
+    /// Seconds between samples of the query cache; 0 for none.
+    stats_mysql_query_cache_sec: u64 = "admin-stats_mysql_query_cache",
     /// Pause between samples of processor use; 0 for none.
     stats_system_cpu_sec: u64 = "admin-stats_system_cpu",
     /// Pause between samples of memory use; 0 for none.
