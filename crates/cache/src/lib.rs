@@ -87,6 +87,8 @@ pub enum Lookup {
     Answer(Arc<CachedReply>),
     /// One that is to be fetched anew, by whoever has this.
     Late(Renewal),
+    /// Nothing any more: what there was has ended with a change, by this very look.
+    Changed,
     /// Nothing that may be told.
     Nothing,
 }
@@ -185,7 +187,7 @@ impl QueryCache {
         if answer.has_changed() || unchanged && !answer.is_current() {
             let forgotten = self.forget(key, &answer);
             self.invalidated.fetch_add(u64::from(forgotten), Ordering::Relaxed);
-            return Lookup::Nothing;
+            return if forgotten { Lookup::Changed } else { Lookup::Nothing };
         }
         if now_us >= answer.ends_us(lives_us) {
             return Lookup::Nothing;

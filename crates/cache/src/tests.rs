@@ -22,7 +22,7 @@ fn cache(limit: u64) -> QueryCache {
 fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
     match cache.find(key, allowed) {
         Lookup::Answer(answer) => Some(answer.reply.len()),
-        Lookup::Late(_) | Lookup::Nothing => None,
+        Lookup::Late(_) | Lookup::Changed | Lookup::Nothing => None,
     }
 }
 

@@ -105,7 +105,16 @@ fn changes(flavour: Flavour, more: &[(&str, &str, u64)]) {
         eventually(change, LIMIT, || number(&mut conn, text) == *expected);
     }
     warm(&proxy, &mut conn, V);
-    assert_eq!(streams(&mut admin(&proxy))[0].0, "following");
+    let mut admin = admin(&proxy);
+    assert_eq!(streams(&mut admin)[0].0, "following");
+    let row = "SELECT invalidations, fills FROM stats_tidegate_query_cache \
+               WHERE digest_text = 'SELECT v FROM test.k WHERE id = ?'";
+    let mut counted = || admin.query_first::<(u64, u64), _>(row).expect("answered").expect("a row");
+    let before = counted();
+    server.sql("UPDATE test.k SET v = 7777").expect("changed");
+    eventually("the change is told", LIMIT, || number(&mut conn, V) == 7777);
+    let after = counted();
+    assert!(after.0 > before.0 && after.0 <= after.1, "{before:?} {after:?}");
 }
 
 #[test]

@@ -164,6 +164,9 @@ fn one_for_all(servers: &Shared) {
     let told = Herd::answers(&mut clients);
     assert_eq!(herd.runs(), 1, "by the server's log");
     assert_eq!((herd.counter("cache_coalesced"), herd.counter("cache_coalesce_full")), (999, 0));
+    let row = "SELECT coalesced, hits, invalidations FROM stats_tidegate_query_cache \
+               WHERE digest_text LIKE 'SELECT id,s FROM test.herd ORDER%'";
+    assert_eq!(herd.admin.query_first(row).expect("answered"), Some((999_u64, 0_u64, 0_u64)));
     let expected = herd.expected();
     assert!(told.iter().all(|told| difference(&expected, told).is_none()));
     // no connection was needed for anybody else

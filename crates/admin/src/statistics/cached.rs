@@ -23,6 +23,8 @@ fn row_of(seen: &Seen<'_>, digest: u64, row: &CacheRow) -> Row {
         int(row.hits),
         int(row.misses),
         int(row.fills),
+        int(row.coalesced),
+        int(row.invalidations),
         int(row.bytes_kept),
         int(row.bytes_told),
         if row.filled_us == 0 { int(-1) } else { int(age_us / 1000) },

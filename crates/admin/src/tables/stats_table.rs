@@ -422,13 +422,15 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_query_cache",
-        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), bytes of both, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`.",
+        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), statements told what others had asked for (coalesced), answers found to have ended with a change of what they read (invalidations), bytes of answers kept and told, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`.",
         columns: &[
             column("digest", "VARCHAR", NOT_NULL, "", ""),
             column("digest_text", "VARCHAR", NOT_NULL, "", ""),
             column("hits", "INT", NOT_NULL, "", ""),
             column("misses", "INT", NOT_NULL, "", ""),
             column("fills", "INT", NOT_NULL, "", ""),
+            column("coalesced", "INT", NOT_NULL, "", ""),
+            column("invalidations", "INT", NOT_NULL, "", ""),
             column("bytes_kept", "INT", NOT_NULL, "", ""),
             column("bytes_told", "INT", NOT_NULL, "", ""),
             column("age_ms", "INT", NOT_NULL, "", ""),
@@ -438,13 +440,15 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_query_cache_reset",
-        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), bytes of both, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`. Reading it begins anew.",
+        doc: "What the query cache came to, by digest (digest 0: those without one, and those that found no room): statements answered from it (hits), looked for and not found (misses), answers kept (fills), statements told what others had asked for (coalesced), answers found to have ended with a change of what they read (invalidations), bytes of answers kept and told, milliseconds since the last one was kept (-1: never), and why others were not looked for or not kept, as in the counters `uncached_` and `unkept_`. Reading it begins anew.",
         columns: &[
             column("digest", "VARCHAR", NOT_NULL, "", ""),
             column("digest_text", "VARCHAR", NOT_NULL, "", ""),
             column("hits", "INT", NOT_NULL, "", ""),
             column("misses", "INT", NOT_NULL, "", ""),
             column("fills", "INT", NOT_NULL, "", ""),
+            column("coalesced", "INT", NOT_NULL, "", ""),
+            column("invalidations", "INT", NOT_NULL, "", ""),
             column("bytes_kept", "INT", NOT_NULL, "", ""),
             column("bytes_told", "INT", NOT_NULL, "", ""),
             column("age_ms", "INT", NOT_NULL, "", ""),

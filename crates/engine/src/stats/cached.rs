@@ -11,8 +11,12 @@ pub struct CacheRow {
     pub hits: u64,
     /// Those that were looked for and not found.
     pub misses: u64,
+    /// Those that were told what others had asked for.
+    pub coalesced: u64,
     /// Answers that were kept.
     pub fills: u64,
+    /// Those of them that were found to have ended with a change of what they read.
+    pub invalidations: u64,
     /// Bytes of answers that were kept.
     pub bytes_kept: u64,
     /// Bytes of answers that were told.
@@ -39,7 +43,9 @@ impl CacheRow {
     fn merge(&mut self, other: &Self) {
         self.hits += other.hits;
         self.misses += other.misses;
+        self.coalesced += other.coalesced;
         self.fills += other.fills;
+        self.invalidations += other.invalidations;
         self.bytes_kept += other.bytes_kept;
         self.bytes_told += other.bytes_told;
         self.filled_us = self.filled_us.max(other.filled_us);
@@ -93,6 +99,8 @@ mod tests {
         for digest in 1..=ROWS_MAX as u64 + 2 {
             let row = one.row(digest, b"SELECT ?");
             row.hits += 1;
+            row.coalesced += 2;
+            row.invalidations += 3;
             row.note_reason("varies");
         }
         one.row(5, b"").hits += 1;
@@ -105,6 +113,7 @@ mod tests {
         assert_eq!(sum.rows().count(), ROWS_MAX + 1);
         let known = sum.row(5, b"").clone();
         assert_eq!((&*known.text, known.hits), (&b"SELECT ?"[..], 2));
+        assert_eq!((known.coalesced, known.invalidations), (2, 3));
         assert_eq!(known.reasons, [("varies", 2), ("session", 1)]);
         let others = sum.row(0, b"").clone();
         assert_eq!((&*others.text, others.hits), (OTHERS, 2));

@@ -178,9 +178,9 @@ impl Proxy {
                 self.tell_cached(id, answer);
                 FromCache::Told
             }
-            Lookup::Late(_) | Lookup::Nothing => {
+            Lookup::Late(_) | Lookup::Changed | Lookup::Nothing => {
                 if allowed.lives_us > 0 {
-                    self.note_cached(id, |row| row.misses += 1);
+                    self.note_miss(id, &found);
                 }
                 match self.filling_of(&key, allowed, (id, question, followed), route) {
                     None => UNASKED,
@@ -228,7 +228,7 @@ impl Proxy {
     ) -> FromCache {
         filling.renewal = match found {
             Lookup::Late(renewal) => Some(renewal),
-            Lookup::Answer(_) | Lookup::Nothing => None,
+            Lookup::Answer(_) | Lookup::Changed | Lookup::Nothing => None,
         };
         let looks_again = filling.renewal.is_none();
         let coalesces = coalesces && filling.key.len() <= KEY_BYTES_KEPT;
@@ -249,6 +249,15 @@ impl Proxy {
     pub(crate) fn note_hit(&mut self, id: SessionId) {
         self.stats.cache_hits += 1;
         self.note_cached(id, |row| row.hits += 1);
+    }
+
+    /// Counts a statement that was looked for and not found.
+    fn note_miss(&mut self, id: SessionId, found: &Lookup) {
+        let ended = u64::from(matches!(found, Lookup::Changed));
+        self.note_cached(id, |row| {
+            row.misses += 1;
+            row.invalidations += ended;
+        });
     }
 
     /// Counts something of the cache under the digest of the statement at hand.

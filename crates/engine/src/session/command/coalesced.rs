@@ -79,11 +79,15 @@ impl Proxy {
                     true => self.offer.cache.find(&key, allowed),
                     false => Lookup::Nothing,
                 };
-                if let Lookup::Answer(answer) = found {
-                    self.land(lead, Landing::Lost);
-                    self.note_hit(id);
-                    self.end_told(id, answer);
-                    return true;
+                match found {
+                    Lookup::Answer(answer) => {
+                        self.land(lead, Landing::Lost);
+                        self.note_hit(id);
+                        self.end_told(id, answer);
+                        return true;
+                    }
+                    Lookup::Changed => self.note_cached(id, |row| row.invalidations += 1),
+                    Lookup::Late(_) | Lookup::Nothing => {}
                 }
                 self.with_filling(id, |filling| filling.lead = Some(lead));
             }
@@ -191,6 +195,7 @@ impl Proxy {
             _ if leads => {}
             Some(Landing::Answer(answer)) if is_early || !unchanged || answer.is_current() => {
                 self.stats.cache_coalesced += 1;
+                self.note_cached(id, |row| row.coalesced += 1);
                 return self.end_told(id, answer);
             }
             Some(Landing::Lost) => {
