@@ -116,7 +116,7 @@ pub(crate) enum Question<'a> {
         /// Types of the parameters, two bytes each.
         types: &'a [u8],
         /// Which of them are `NULL`, and the values of the others.
-        values: &'a [u8],
+        values: [&'a [u8]; 2],
     },
 }
 
@@ -213,7 +213,7 @@ pub(crate) fn write_key(out: &mut Vec<u8>, asker: &Asker<'_>, question: &Questio
     if let Question::Execution { text, types, values } = question {
         text.state.write_key(out);
         write_part(out, types);
-        out.extend_from_slice(values);
+        values.iter().for_each(|part| out.extend_from_slice(part));
     }
 }
 

@@ -12,6 +12,7 @@ mod index;
 mod interner;
 mod latencies;
 mod page;
+mod repeats;
 mod rows;
 mod servers;
 mod statements;
@@ -27,6 +28,7 @@ pub use digests::{DigestRow, DigestStats};
 pub use errors::{ErrorRow, ErrorSource, ErrorStats};
 pub use latencies::Latencies;
 pub use page::DigestPage;
+pub use repeats::{LookedAt, ReadAsked, RepeatKey, RepeatRow, RepeatRows, Repeats, TTLS_MS};
 pub use rows::{
     LaneRow, LogStreamRow, PoolPage, RedirectRow, SessionLane, SessionPage, SessionRow,
 };
@@ -75,6 +77,8 @@ pub struct QueryStats {
     pub errors: ErrorStats,
     /// What the cache came to.
     pub cached: CacheStats,
+    /// How soon the same is asked again that the cache does not answer.
+    pub repeats: Repeats,
 }
 
 impl QueryStats {
@@ -82,13 +86,15 @@ impl QueryStats {
     pub fn new(vars: &Vars, secret: u64) -> Self {
         let digests = DigestStats::new(digest_bytes_max(vars), secret);
         let errors = ErrorStats::new(ERROR_ROWS_MAX, secret);
+        let repeats = Repeats::new(vars.query_cache_sample, secret);
         let (commands, cached) = Default::default();
-        Self { digests, commands, errors, cached }
+        Self { digests, commands, errors, cached, repeats }
     }
 
     /// These are the limits from now on.
     pub fn adopt(&mut self, vars: &Vars) {
         self.digests.set_bytes_max(digest_bytes_max(vars));
+        self.repeats.set_every(vars.query_cache_sample);
     }
 
     /// Counts a query that ended at `now_us`, as far as the variables ask for it.

@@ -62,6 +62,6 @@ fn each_part_of_a_question_and_each_capability_is_in_its_key() {
         (1, b"\x03\0", b"\0\x07", "what it was prepared in"),
         (2, b"\x03\0", b"\0\x07", "what was prepared"),
     ] {
-        add(asker, Question::Execution { text: &texts[at], types, values }, what);
+        add(asker, Question::Execution { text: &texts[at], types, values: [values, b""] }, what);
     }
 }

@@ -7,6 +7,7 @@
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `cached`: what the query cache answers;
+//! - `sampled`: reads that it does not, of which some are watched for being asked again;
 //! - `coalesced`: what is answered as another session's query is;
 //! - `variable_texts`: of what texts may be made that a session has run;
 //! - `binlog`, `local_file`: replicas, and files of clients;
@@ -28,5 +29,6 @@ pub(crate) mod mirror;
 pub(crate) mod own_answers;
 pub(crate) mod query;
 pub(crate) mod routing;
+pub(crate) mod sampled;
 pub(crate) mod stored_code;
 pub(crate) mod variable_texts;

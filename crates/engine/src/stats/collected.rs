@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{
     CacheStats, CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage,
-    RedirectRow, ServerShare, Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
+    RedirectRow, RepeatRows, ServerShare, Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
 };
 
 /// What is asked for.
@@ -19,6 +19,8 @@ pub struct Parts {
     pub commands: bool,
     /// Of the query cache, by digest.
     pub cached: bool,
+    /// How soon the same is asked again.
+    pub repeats: bool,
     /// By server.
     pub servers: bool,
     /// Errors of servers.
@@ -42,6 +44,7 @@ impl Parts {
         next_page: false,
         commands: false,
         cached: false,
+        repeats: false,
         statements: false,
         redirects: false,
         servers: false,
@@ -99,6 +102,8 @@ pub struct Share {
     pub commands: Option<CommandCounters>,
     /// Of the query cache, if asked for.
     pub cached: Option<CacheStats>,
+    /// How soon the same is asked again, if asked for.
+    pub repeats: Option<RepeatRows>,
     /// By digest, if asked for.
     pub digests: Option<DigestShare>,
     /// By server, if asked for.
@@ -191,6 +196,8 @@ pub struct Collected {
     pub commands: CommandCounters,
     /// Of the query cache, by digest.
     pub cached: CacheStats,
+    /// How soon the same is asked again.
+    pub repeats: RepeatRows,
     /// Prepared statements now.
     pub stmt_counts: StmtCounts,
     /// By prepared text.
@@ -234,6 +241,7 @@ impl Default for Collected {
             rule_hits: BTreeMap::new(),
             commands: CommandCounters::default(),
             cached: CacheStats::default(),
+            repeats: RepeatRows::default(),
             stmt_counts: StmtCounts::default(),
             statements: StmtRows::default(),
             // the shares are bounded already
@@ -270,6 +278,9 @@ impl Collected {
             sum.limit_hits += hits.limit_hits;
         }
         self.stmt_counts.merge(&share.stmt_counts);
+        if let Some(repeats) = &share.repeats {
+            self.repeats.merge(repeats);
+        }
         if let Some(statements) = &share.statements {
             self.statements.merge(statements);
         }

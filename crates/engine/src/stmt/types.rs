@@ -46,19 +46,19 @@ pub(crate) fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
 
 /// Which parameters of a kept execution without a cursor are `NULL`, with the values of the others;
 /// `None` where it has a cursor, several rows, or is cut.
-pub(crate) fn values_in(kept: &[u8], params: u16) -> Option<Vec<u8>> {
+pub(crate) fn values_in(kept: &[u8], params: u16) -> Option<[&[u8]; 2]> {
     /// Code, id, cursor flags, iterations.
     const FIXED: usize = 10;
     let rest = kept.get(HEADER_BYTES + FIXED..)?;
     let head = kept.get(HEADER_BYTES..HEADER_BYTES + FIXED)?;
     let is_one = head.first() == Some(&code::STMT_EXECUTE) && head.get(5) == Some(&cursor::NONE);
     if !is_one || params == 0 {
-        return Some(Vec::new()).filter(|_| is_one);
+        return Some([&[][..]; 2]).filter(|_| is_one);
     }
     let flag = flag_in(kept, params)?;
     let types = types_in(kept, params).map_or(0, <[u8]>::len);
     let nulls = rest.get(..usize::from(params).div_ceil(8))?;
-    Some([nulls, kept.get(flag.at.end + types..)?].concat())
+    Some([nulls, kept.get(flag.at.end + types..)?])
 }
 
 /// Whether a command is too short for what it says that it has, or has no types where none are

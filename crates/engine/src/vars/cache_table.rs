@@ -53,4 +53,12 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
+    mysql(
+        "query_cache_sample",
+        int(0, 1_000_000),
+        "512",
+        "One in so many queries that no rule caches is watched, for `TIDEGATE CACHE ADVICE`: 1 for \
+         each, 0 for none.",
+    )
+    .acts(Effect::AtOnce),
 ];

@@ -24,6 +24,7 @@ const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-query_cache_binlog_max_lag_ms", "ours: nothing follows binary logs there"),
     ("mysql-monitor_accounts_interval", "ours: ProxySQL stores every password"),
     ("mysql-query_cache_coalesce_wait_ms", "ours: all who miss at once ask a server there"),
+    ("mysql-query_cache_sample", "ours: there is no advice on the cache"),
     ("mysql-login_check_threads", "ours: nothing checks passwords by PAM or LDAP there"),
     ("mysql-login_check_queue_max", "ours: see login_check_threads"),
     ("mysql-login_check_timeout", "ours: see login_check_threads"),

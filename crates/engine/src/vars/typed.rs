@@ -195,6 +195,8 @@ vars! {
     query_cache_stores_empty_result: bool = "mysql-query_cache_stores_empty_result",
     /// How late changes may be seen in a server's log.
     query_cache_binlog_max_lag_ms: u64 = "mysql-query_cache_binlog_max_lag_ms",
+    /// One in so many reads is watched for the advice on the cache; 0 for none.
+    query_cache_sample: u32 = "mysql-query_cache_sample",
     /// Idle backend connections kept, as a share of a server's `max_connections`.
     free_connections_pct: u32 = "mysql-free_connections_pct",
     /// Whether connections are opened ahead of need.

@@ -16,10 +16,10 @@ use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Route;
 use crate::session::Session;
+use crate::session::prepared::handles::Handle;
 use crate::session::replying::filling::Filling;
 use crate::session::replying::query_end::QueryRows;
 use crate::stats::CacheRow;
-use crate::stmt::values_in;
 
 /// What a look into the cache came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +58,10 @@ impl Proxy {
         route: &Route,
     ) -> FromCache {
         match route.caching.shared_for_ms().filter(|_| !asked.is_cut) {
-            None => UNASKED,
+            None => {
+                self.watch_text(id, asked, route);
+                UNASKED
+            }
             Some(ttl_ms) => self.look_for_text(id, asked, (route, ttl_ms)),
         }
     }
@@ -71,13 +74,7 @@ impl Proxy {
         (route, ttl_ms): (&Route, u32),
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
-        let schema = session.want.schema.as_deref();
-        let why = match is_plain_read(asked.facts) {
-            false => Some(Uncached::Statement),
-            true => session.uncached(asked.reach, route),
-        };
-        let why =
-            why.or_else(|| varies(asked.text, asked.modes, schema).then_some(Uncached::Varies));
+        let why = session.uncached_text(asked, route);
         self.look(id, &Question::Text(asked.text), (route, ttl_ms, why))
     }
 
@@ -91,7 +88,10 @@ impl Proxy {
         route: &Route,
     ) -> FromCache {
         match route.caching.shared_for_ms().filter(|_| !is_cut) {
-            None => UNASKED,
+            None => {
+                self.watch_execution(id, (stmt, raw, is_cut), reach, route);
+                UNASKED
+            }
             Some(ttl_ms) => self.look_for_execution(id, (stmt, raw), reach, (route, ttl_ms)),
         }
     }
@@ -107,20 +107,10 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let Some(handle) = session.handle(stmt) else { return self.impossible(FromCache::Told) };
         let (text, types) = (handle.text.clone(), handle.types.clone());
-        let schema = text.schema(&session.want).map(|schema| &**schema);
-        let is_varying = text.varies || reads_of_server(&text.text, text.state.modes(), schema);
-        let is_read = text.command == Verb::Select.into()
-            && text.access == Access::Reads
-            && text.effects.is_empty();
-        let values = values_in(raw, handle.params).filter(|_| handle.is_free() && text.modes_known);
-        let why = match values {
-            _ if !is_read => Some(Uncached::Statement),
-            None => Some(Uncached::Execution),
-            Some(_) => session.uncached(reach, route),
-        };
-        let why = why.or_else(|| is_varying.then_some(Uncached::Varies));
+        let values = handle.values_in(raw);
+        let why = session.uncached_execution(handle, values.is_some(), (reach, route));
         let values = values.unwrap_or_default();
-        let question = Question::Execution { text: &text, types: &types, values: &values };
+        let question = Question::Execution { text: &text, types: &types, values };
         self.look(id, &question, (route, ttl_ms, why))
     }
 
@@ -283,8 +273,39 @@ impl Proxy {
 }
 
 impl Session {
+    /// Why a text of it has nothing to do with the cache.
+    pub(crate) fn uncached_text(&self, asked: &CachedText<'_>, route: &Route) -> Option<Uncached> {
+        let schema = self.want.schema.as_deref();
+        let why = match is_plain_read(asked.facts) {
+            false => Some(Uncached::Statement),
+            true => self.uncached(asked.reach, route),
+        };
+        why.or_else(|| varies(asked.text, asked.modes, schema).then_some(Uncached::Varies))
+    }
+
+    /// Why an execution of it has nothing to do with the cache; whether its values are plain.
+    pub(crate) fn uncached_execution(
+        &self,
+        handle: &Handle,
+        is_plain: bool,
+        (reach, route): (Effects, &Route),
+    ) -> Option<Uncached> {
+        let text = &handle.text;
+        let schema = text.schema(&self.want).map(|schema| &**schema);
+        let is_varying = text.varies || reads_of_server(&text.text, text.state.modes(), schema);
+        let is_read = text.command == Verb::Select.into()
+            && text.access == Access::Reads
+            && text.effects.is_empty();
+        let why = match is_plain {
+            _ if !is_read => Some(Uncached::Statement),
+            false => Some(Uncached::Execution),
+            true => self.uncached(reach, route),
+        };
+        why.or_else(|| is_varying.then_some(Uncached::Varies))
+    }
+
     /// Why a read of it has nothing to do with the cache, as far as its text does not matter.
-    fn uncached(&self, reach: Effects, route: &Route) -> Option<Uncached> {
+    pub(crate) fn uncached(&self, reach: Effects, route: &Route) -> Option<Uncached> {
         let is_seen = self.account.as_ref().is_some_and(|account| account.unproved == 0);
         let is_plain = self.held.is_empty() && self.want.autocommit && self.last.recall.is_none();
         let settings = self.want.settings.as_ref();

@@ -41,7 +41,7 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         true => proxy.statements(parts.statements),
         false => Default::default(),
     };
-    let QueryStats { digests, commands, errors, cached } = &mut proxy.query_stats;
+    let QueryStats { digests, commands, errors, cached, repeats } = &mut proxy.query_stats;
     Share {
         now_us: proxy.now_us,
         counters: proxy.stats,
@@ -63,6 +63,7 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
             true => std::mem::take(cached),
             false => cached.clone(),
         }),
+        repeats: parts.repeats.then(|| repeats.rows(proxy.now_us)),
         digests: parts.digests.then(|| DigestShare::of(digests, parts)),
         servers,
         errors: parts.errors.then(|| match parts.reset {

@@ -21,7 +21,7 @@ use crate::session::prepared::long_data::SentAhead;
 use crate::session::replying::recall::Executed;
 use crate::session::{Job, Session, Then, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Manner, Text, Wanted, lacks_types, tell_types, types_in};
+use crate::stmt::{Manner, Text, Wanted, lacks_types, tell_types, types_in, values_in};
 use sql::Effects;
 use wire::Status;
 use wire::command;
@@ -129,6 +129,12 @@ impl Handle {
     /// its execution.
     pub(crate) fn is_free(&self) -> bool {
         self.data.is_none() && self.cursor.is_none() && self.only.is_none()
+    }
+
+    /// Which parameters of an execution are `NULL`, and the values of the others; `None` where more
+    /// than these would have to be known to tell it from others.
+    pub(crate) fn values_in<'a>(&self, raw: &'a [u8]) -> Option<[&'a [u8]; 2]> {
+        values_in(raw, self.params).filter(|_| self.is_free() && self.text.modes_known)
     }
 
     /// Whether the client has told the types of all parameters.
