@@ -3,6 +3,7 @@
 //! A family is a function that knows its own statements; the first that knows one has it, and what
 //! none knows goes to SQLite. Each command that begins with PROXYSQL is known as TIDEGATE, too.
 
+mod cache_advice;
 mod candidate;
 mod checksum;
 pub(crate) mod commands_table;
@@ -102,6 +103,7 @@ const EVERYBODYS: &[Family] =
 /// What only administrators may ask. What no other family has of LOAD and SAVE is for the one of
 /// layers to tell what is not known.
 const ADMINISTRATORS: &[Family] = &[
+    cache_advice::find,
     process::find,
     configuration::find,
     layers::find,

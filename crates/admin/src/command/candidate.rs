@@ -1,10 +1,9 @@
 //! CANDIDATE: what the rules in memory would change of the traffic that was counted.
 
+use advice::caching::query_of_digest;
 use advice::candidate::{Comparison, Difference};
-use engine::route::Query;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
-use sql::{Digest, Omitted};
 
 use super::{CommandStep, Found};
 use crate::admin::{Admin, Outcome, Reply, Session};
@@ -37,26 +36,7 @@ fn candidate(admin: &mut Admin, session: &mut Session) -> Outcome {
     let mut comparison = Comparison::new(&compiled(&admin.runtime.current())?, &compiled(&draft)?);
     let parts = Parts { digests: true, ..Parts::default() };
     for row in admin.runtime.collect(parts).digests.rows() {
-        let query = Query {
-            username: row.user,
-            schemaname: row.schema,
-            client_addr: row.client,
-            proxy_addr: b"",
-            proxy_port: 0,
-            server_name: b"",
-            flag_in: 0,
-            text: row.text,
-            digest: Some(Digest {
-                hash: row.digest,
-                text: row.text,
-                first_comment: None,
-                omitted: Omitted::More,
-            }),
-            execute: false,
-            annotations: true,
-            modes: sql::Modes::default(),
-            modes_known: true,
-        };
+        let query = query_of_digest(&row);
         comparison.compare(&query, row.totals.count);
     }
     let outcome = comparison.outcome();

@@ -110,6 +110,12 @@ pub const COMMANDS: &[CommandRow] = &[
         "",
     ),
     row(
+        "What changes",
+        "TIDEGATE CACHE ADVICE",
+        "which queries would gain from the query cache, what speaks against it, and rules to paste",
+        "TIDEGATE CACHE ADVICE",
+    ),
+    row(
         "Variables",
         "SET [GLOBAL] variable = value",
         "a variable in memory, judged at once",

@@ -185,6 +185,7 @@ const OTHERS: &[&[&str]] = &[
     &["HOLD", "HOSTGROUP"],
     &["RELEASE", "HOSTGROUP"],
     &["SWITCHOVER"],
+    &["CACHE", "ADVICE"],
 ];
 
 /// What `PROXYSQL …` knows there and not here, by its first word, and why.
