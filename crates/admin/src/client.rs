@@ -156,7 +156,7 @@ impl Handler for Desk<'_> {
     }
 
     fn key(&self) -> Option<&ServerKey> {
-        self.offer.as_ref().map(|offer| &offer.key)
+        self.offer.as_ref().map(|offer| &*offer.key)
     }
 
     fn is_private(&self) -> bool {

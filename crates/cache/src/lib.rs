@@ -93,6 +93,17 @@ pub enum Lookup {
     Nothing,
 }
 
+/// What became of an answer that was to be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeping {
+    /// It is told to others from now on.
+    Kept,
+    /// It takes too many bytes.
+    Large,
+    /// The store was flushed since it was asked for, or has one that was asked for behind it.
+    Late,
+}
+
 /// Fetching what is to take the place of an answer. When this is dropped and the answer is still
 /// there, the next that asks fetches.
 #[derive(Debug)]
@@ -202,7 +213,7 @@ impl QueryCache {
     }
 
     /// The answer that is kept under a key, for when no server can give another one: its time may
-    /// be over by `stale_us` at most.
+    /// be over by `stale_us` at most. One that has ended by a change is none.
     pub fn find_stale(
         &self,
         key: &[u8],
@@ -211,7 +222,8 @@ impl QueryCache {
     ) -> Option<Arc<CachedReply>> {
         let ends_us = |answer: &CachedReply| answer.ends_us(allowed.lives_us);
         let is_young = |answer: &Arc<CachedReply>| {
-            allowed.now_us < ends_us(answer).saturating_add(stale_us).min(answer.goes_us())
+            (answer.is_current() || !allowed.unchanged)
+                && allowed.now_us < ends_us(answer).saturating_add(stale_us).min(answer.goes_us())
         };
         self.store.get(key).filter(is_young).filter(|answer| !answer.has_changed())
     }
@@ -244,24 +256,28 @@ impl QueryCache {
     }
 
     /// Keeps an answer in place of what was kept under its key, with the number of
-    /// [`Self::flushes`] when it was asked for. `false` where it is too large, or too late.
+    /// [`Self::flushes`] when it was asked for, unless that is younger.
     pub fn keep(
         &self,
         (key, flushes): (Vec<u8>, u64),
         answer: impl Into<Arc<CachedReply>>,
-    ) -> bool {
+    ) -> Keeping {
         let (key, answer) = (key.into_boxed_slice(), answer.into());
         if ByBytes.weight(&key, &answer) > self.store.shard_capacity() {
-            return false;
+            return Keeping::Large;
+        }
+        let is_younger = |kept: &Arc<CachedReply>| kept.about.since_us > answer.about.since_us;
+        if self.store.peek(&key).as_ref().is_some_and(is_younger) {
+            return Keeping::Late;
         }
         let again = (key.clone(), answer.clone());
         self.store.insert(key, answer);
         // a flush counts before it looks: it sees the answer, or its count is seen here
         if self.flushes() == flushes {
-            return true;
+            return Keeping::Kept;
         }
         self.store.remove_if(&again.0, |kept| Arc::ptr_eq(kept, &again.1));
-        false
+        Keeping::Late
     }
 
     /// The largest answer, with its key, that may be kept, in bytes.

@@ -19,6 +19,10 @@ fn cache(limit: u64) -> QueryCache {
     cache
 }
 
+fn keeps(cache: &QueryCache, key: (Vec<u8>, u64), answer: CachedReply) -> bool {
+    cache.keep(key, answer) == Keeping::Kept
+}
+
 fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
     match cache.find(key, allowed) {
         Lookup::Answer(answer) => Some(answer.reply.len()),
@@ -30,10 +34,11 @@ fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
 fn keys_are_compared_whole_and_the_latest_answer_is_told() {
     let cache = cache(1 << 20);
     assert!(
-        cache.keep((b"a".to_vec(), 0), answer(10)) && cache.keep((b"ab".to_vec(), 0), answer(20))
+        keeps(&cache, (b"a".to_vec(), 0), answer(10))
+            && keeps(&cache, (b"ab".to_vec(), 0), answer(20))
     );
     assert_eq!(told(&cache, b"a", NOW), Some(10));
-    assert!(cache.keep((b"a".to_vec(), 0), answer(11)));
+    assert!(keeps(&cache, (b"a".to_vec(), 0), answer(11)));
     let found = [&b"a"[..], b"ab", b"b", b""].map(|key| told(&cache, key, NOW));
     assert_eq!(found, [Some(11), Some(20), None, None]);
     let bytes = 1 + 11 + 2 + 20 + 2 * OVERHEAD;
@@ -105,15 +110,15 @@ fn an_answer_whose_time_is_over_is_kept_as_long_as_it_may_bridge_a_failure() {
 #[test]
 fn what_does_not_fit_is_refused_and_a_smaller_limit_makes_room_at_once() {
     let none = QueryCache::new(1);
-    assert!(!none.is_on() && !none.keep((Vec::new(), 0), answer(0)));
+    assert!(!none.is_on() && !keeps(&none, (Vec::new(), 0), answer(0)));
     let cache = cache(1 << 20);
     let largest = usize::try_from(cache.largest()).unwrap();
-    assert!(!cache.keep((b"k".to_vec(), 0), answer(largest)));
-    assert!(cache.keep((b"k".to_vec(), 0), answer(largest - 1)));
+    assert!(!keeps(&cache, (b"k".to_vec(), 0), answer(largest)));
+    assert!(keeps(&cache, (b"k".to_vec(), 0), answer(largest - 1)));
     for limit in [1, 0] {
         cache.set_limit(limit);
         assert_eq!(cache.figures(), Figures { purged: 1, ..Figures::default() });
-        assert!(!cache.keep((b"k".to_vec(), 0), answer(0)));
+        assert!(!keeps(&cache, (b"k".to_vec(), 0), answer(0)));
     }
 }
 
@@ -121,7 +126,7 @@ fn what_does_not_fit_is_refused_and_a_smaller_limit_makes_room_at_once() {
 fn a_flush_takes_all_and_says_how_many_they_were() {
     let cache = cache(1 << 20);
     for n in 0..100_u64 {
-        assert!(cache.keep((n.to_le_bytes().to_vec(), 0), answer(8)));
+        assert!(keeps(&cache, (n.to_le_bytes().to_vec(), 0), answer(8)));
     }
     assert_eq!([cache.flush(), cache.flush()], [100, 0]);
     assert_eq!(cache.figures(), Figures { purged: 100, ..Figures::default() });
@@ -132,13 +137,13 @@ fn a_flush_of_some_takes_those_alone_and_what_was_asked_for_before() {
     let cache = cache(1 << 20);
     for digest in 0..100_u64 {
         let answer = CachedReply::new([7; 8].into(), About { digest, ..about() });
-        assert!(cache.keep((digest.to_le_bytes().to_vec(), 0), answer));
+        assert!(keeps(&cache, (digest.to_le_bytes().to_vec(), 0), answer));
     }
     let flush = || cache.flush_some(|key, about| key[0] < 10 || about.digest == 50);
     assert_eq!([flush(), flush()], [11, 0]);
     assert_eq!(cache.figures(), Figures { entries: 89, purged: 11, ..cache.figures() });
-    assert!(!cache.keep((b"a".to_vec(), 0), answer(1)));
-    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));
+    assert!(!keeps(&cache, (b"a".to_vec(), 0), answer(1)));
+    assert!(keeps(&cache, (b"a".to_vec(), cache.flushes()), answer(1)));
 }
 
 #[test]
@@ -169,10 +174,25 @@ fn what_was_asked_for_before_a_flush_is_not_kept_behind_it() {
     let cache = cache(1 << 20);
     let before = cache.flushes();
     cache.flush();
-    assert!(!cache.keep((b"a".to_vec(), before), answer(1)));
+    assert!(!keeps(&cache, (b"a".to_vec(), before), answer(1)));
     assert_eq!((told(&cache, b"a", NOW), cache.figures().entries), (None, 0));
-    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer(1)));
+    assert!(keeps(&cache, (b"a".to_vec(), cache.flushes()), answer(1)));
     assert_eq!(told(&cache, b"a", NOW), Some(1));
+}
+
+#[test]
+fn an_answer_gives_way_to_younger_ones_only() {
+    let cache = cache(1 << 20);
+    let at = |since_us, bytes: usize| {
+        let answer = CachedReply::new(vec![7; bytes].into(), About { since_us, ..about() });
+        cache.keep((b"a".to_vec(), 0), answer)
+    };
+    assert_eq!(
+        [at(1_000, 1), at(1_001, 2), at(1_000, 3)].map(|it| it == Keeping::Late),
+        [false, false, true]
+    );
+    assert_eq!(told(&cache, b"a", Allowed { now_us: 1_002, ..NOW }), Some(2));
+    assert_eq!((at(1_001, 4), cache.figures().entries), (Keeping::Kept, 1));
 }
 
 /// A server.
@@ -188,7 +208,7 @@ fn keep_of_items(cache: &QueryCache, followed: &Arc<Followed>, meanwhile: impl F
     meanwhile();
     let is_noted = basis.is_some();
     let answer = CachedReply::new([7; 3].into(), About { basis, ..about() });
-    assert!(cache.keep((b"a".to_vec(), cache.flushes()), answer));
+    assert!(keeps(cache, (b"a".to_vec(), cache.flushes()), answer));
     is_noted
 }
 
@@ -217,6 +237,20 @@ fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
     assert!(keep_of_items(&cache, &followed, || ()));
     followed.changed_all();
     assert_eq!(told(UNCHANGED), None);
+}
+
+#[test]
+fn what_has_ended_by_a_change_bridges_nothing() {
+    let cache = cache(1 << 20);
+    let followed = cache.follows().of(3);
+    followed.stand([SERVER].into_iter());
+    let stale = |allowed| cache.find_stale(b"a", allowed, 10).is_some();
+    assert!(keep_of_items(&cache, &followed, || ()) && stale(UNCHANGED));
+    followed.changed(ITEMS);
+    assert!(!stale(UNCHANGED) && !stale(NOW));
+    assert!(keep_of_items(&cache, &followed, || ()) && stale(UNCHANGED));
+    followed.fall();
+    assert!(!stale(UNCHANGED) && stale(NOW), "nobody sees whether it has");
 }
 
 #[test]

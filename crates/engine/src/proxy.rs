@@ -47,7 +47,7 @@ pub struct Offer {
     /// What servers make of a client's collation.
     pub collations: KnownCollations,
     /// For full `caching_sha2_password` authentication without TLS.
-    pub key: ServerKey,
+    pub key: Arc<ServerKey>,
     /// Wrong passwords that count.
     pub guesses: Guesses,
     /// Checks of passwords that wait.
@@ -68,7 +68,8 @@ impl Offer {
     }
 
     /// One that nothing but this is known for: tests and simulations make theirs so.
-    pub fn new(server_version: &[u8], caps: Caps, key: ServerKey) -> Self {
+    pub fn new(server_version: &[u8], caps: Caps, key: impl Into<Arc<ServerKey>>) -> Self {
+        let key = key.into();
         Self {
             server_version: server_version.to_vec(),
             caps,

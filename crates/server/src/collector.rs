@@ -120,6 +120,7 @@ mod tests {
             redirects: Vec::new(),
             commands: Some(commands),
             cached: None,
+            repeats: None,
             digests: None,
             servers: Vec::new(),
             errors: None,

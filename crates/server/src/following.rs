@@ -9,7 +9,6 @@ mod hostgroup;
 mod server;
 mod source;
 mod stream;
-mod unseen;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +22,12 @@ use engine::ids::HostgroupId;
 use engine::snapshot::Snapshot;
 use engine::stats::LogStreamRow;
 use engine::topology::ServerRef;
+use following::writers_of;
+use io::Micros;
 use worker::ServerAddresses;
 
 use crate::publisher::Publisher;
-use hostgroup::FollowedGroup;
+use hostgroup::GroupPulses;
 use source::LogSource;
 use stream::ServerLog;
 
@@ -40,7 +41,7 @@ pub(crate) struct Following {
 
 #[derive(Default)]
 struct AllFollowed {
-    groups: BTreeMap<u32, Arc<FollowedGroup>>,
+    groups: BTreeMap<u32, Arc<GroupPulses>>,
     logs: Vec<Arc<ServerLog>>,
     threads: Vec<JoinHandle<()>>,
     /// The id of the reader of the last log.
@@ -111,7 +112,7 @@ impl Following {
             if followed.groups.contains_key(&hostgroup) {
                 continue;
             }
-            match FollowedGroup::begin(hostgroup, told, self.publisher.clone()) {
+            match GroupPulses::begin(hostgroup, told, self.publisher.clone()) {
                 Ok((group, thread)) => {
                     followed.groups.insert(hostgroup, group);
                     followed.threads.push(thread);
@@ -120,7 +121,7 @@ impl Following {
             }
         }
         followed.adopt((&snapshot, &addresses), &self.publisher);
-        followed.groups.values().for_each(|group| group.followed.know(moves));
+        followed.groups.values().for_each(|group| group.group.followed.know(moves));
     }
 
     fn followed(&self) -> MutexGuard<'_, AllFollowed> {
@@ -174,32 +175,32 @@ impl AllFollowed {
         };
         let streams: BTreeMap<u32, _> =
             self.groups.keys().map(|hostgroup| (*hostgroup, streams_of(*hostgroup))).collect();
-        let others = |group: &&Arc<FollowedGroup>| {
-            streams.get(&group.hostgroup).is_none_or(|streams| !group.has(streams))
+        let others = |group: &&Arc<GroupPulses>| {
+            streams.get(&group.group.hostgroup).is_none_or(|streams| !group.has(streams))
         };
         // those whose streams are others rely on none while it is said whom these tell
         let changed: Vec<_> = self.groups.values().filter(others).cloned().collect();
         for group in &changed {
             group.follow(Vec::new());
-            group.fall();
+            group.group.fall();
         }
         for log in &self.logs {
-            let is_told = |group: &&Arc<FollowedGroup>| {
-                let streams = streams.get(&group.hostgroup).into_iter().flatten();
+            let is_told = |group: &&Arc<GroupPulses>| {
+                let streams = streams.get(&group.group.hostgroup).into_iter().flatten();
                 streams.into_iter().any(|stream| Arc::ptr_eq(stream, log))
             };
             let groups = self.groups.values().filter(is_told);
-            log.tell(groups.map(|group| (group.hostgroup, group.clone())).collect());
+            log.tell(groups.map(|group| (group.group.hostgroup, group.group.clone())).collect());
         }
-        let lag_max = Duration::from_millis(snapshot.vars.query_cache_binlog_max_lag_ms);
+        let lag_max = Micros::from_ms(snapshot.vars.query_cache_binlog_max_lag_ms);
         for group in self.groups.values() {
-            let writers = writers_of(snapshot, group.hostgroup);
+            let writers = writers_of(snapshot, group.group.hostgroup);
             let targets = |writers| of(writers).into_iter().map(|(target, _)| target).collect();
             group.ask_of(writers.map(targets), lag_max);
             if changed.iter().any(|other| Arc::ptr_eq(other, group)) {
-                group.follow(streams.get(&group.hostgroup).cloned().unwrap_or_default());
+                group.follow(streams.get(&group.group.hostgroup).cloned().unwrap_or_default());
             }
-            group.look();
+            group.group.look(Micros::now());
         }
         let is_wanted =
             |log: &ServerLog| wanted.values().flatten().any(|(target, _)| *target == log.target);
@@ -228,15 +229,4 @@ impl AllFollowed {
             }
         }
     }
-}
-
-/// The servers that are written to where a hostgroup's servers replicate; `None` where that is the
-/// hostgroup itself, or is not known.
-fn writers_of(snapshot: &Snapshot, hostgroup: u32) -> Option<&[ServerRef]> {
-    let own = i64::from(hostgroup);
-    let pairs = snapshot.clusters.pairs.iter().map(|pair| (pair.writer, pair.reader));
-    let members = snapshot.clusters.members.iter().map(|cluster| (cluster.writer, cluster.reader));
-    let mut pairs = pairs.chain(members);
-    let (writer, _) = pairs.find(|(writer, reader)| *reader == own && *writer != own)?;
-    Some(snapshot.topology.hostgroup(HostgroupId(u32::try_from(writer).ok()?)))
 }

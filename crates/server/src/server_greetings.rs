@@ -70,7 +70,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>, secret: [u8; 32]) -> anyh
         guesses: Guesses::new(secret),
         cache: Offer::cache_by(key.secret()),
         status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),
-        key,
+        key: key.into(),
         stmts: StmtsOfAll::default(),
         epoch_us: clock::unix_us().saturating_sub(Micros::now().0),
     })

@@ -7,8 +7,13 @@ use std::rc::Rc;
 
 use io::Micros;
 
-use crate::shared_questions::GivenAnswer;
+use crate::data::Followable;
+use crate::shared_questions::{GivenAnswer, SharedQuestion};
 use crate::sim::SimLimits;
+
+/// When answers were given that anybody was told from what was kept last, by what was asked, on
+/// what connection, and with which capabilities.
+pub(crate) type ToldKept = BTreeMap<(SharedQuestion, String, u64), Micros>;
 
 /// The shared notes of one run.
 #[derive(Default, Debug)]
@@ -33,6 +38,11 @@ pub struct Board {
     pub given: Vec<GivenAnswer>,
     /// When the answers that the proxy keeps were flushed last.
     pub flushed: Option<Micros>,
+    /// Answers that are kept give way to younger ones only.
+    pub(crate) in_turn: bool,
+    pub(crate) told: ToldKept,
+    /// The tables whose changes are followed, if there are any.
+    pub(crate) data: Option<Followable>,
     /// How often each write was executed.
     pub writes: BTreeMap<(u32, u32), u32>,
     /// Executions whose statement the server did not have any more.

@@ -51,6 +51,10 @@ pub struct Habits {
     pub rude: bool,
     /// They ask what others ask as well.
     pub shares: bool,
+    /// They write to what these read.
+    pub follows: bool,
+    /// They take their time, so that what is late is.
+    pub ponders: bool,
     /// The server that takes their writes is another one now and then.
     pub wander: bool,
 }

@@ -28,6 +28,15 @@ pub fn three(mut sha2: impl FnMut() -> bool) -> Vec<Mysqld> {
     names.map(server).collect()
 }
 
+/// How many there are.
+pub(crate) const SERVERS: usize = 3;
+
+/// The place of a server of that name.
+pub(crate) fn place_of(name: &str) -> usize {
+    let mut names = crate::client::PRIMARY.into_iter().chain(crate::client::READERS);
+    names.position(|known| known == name).unwrap_or_default()
+}
+
 /// A fake server.
 #[derive(Clone, Debug)]
 pub struct Mysqld {
@@ -184,12 +193,15 @@ impl Mysqlds {
         let dies = logged_in && dice.percent(manners.dying);
         let halts = dice.percent(manners.halting);
         let late = dice.percent(manners.late);
-        if !(dies || halts || late) {
+        let hidden = conn.hidden_until.take();
+        if !(dies || halts || late || hidden.is_some()) {
             io.send(sock, &[&reply]);
             return;
         }
         let sent = if halts { dice.index(reply.len()) } else { 0 };
         let at = Micros(io.now().0 + dice.within(1..=manners.delay_us.max(1)));
+        // nobody is told of what cannot be seen
+        let at = at.max(hidden.unwrap_or_default());
         io.send(sock, &[&reply[..sent]]);
         self.next_timer += 1;
         let key = self.next_timer;

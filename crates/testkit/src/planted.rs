@@ -56,6 +56,14 @@ pub enum Planted {
     WarningsForgotten,
     /// A worker is told where servers stand now, and goes on as before.
     MoveUnnoticed,
+    /// What a log told is taken for visible at once, and not told again when it is.
+    ToldOnce,
+    /// A stream of a log breaks, and nobody notices.
+    BreakUnnoticed,
+    /// Of a transaction that changes two tables, one is told.
+    OneTableOnly,
+    /// Logs that have not been read so far are taken to have passed what a writer has.
+    PassedEarly,
 }
 
 /// The worker behind what was planted.

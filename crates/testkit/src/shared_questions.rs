@@ -10,10 +10,12 @@ use wire::{Caps, Status};
 
 use crate::answer;
 use crate::board::Board;
+use crate::data::{self, SCHEMA};
 use crate::meta::Home;
+use crate::mysqld::place_of;
 
 /// How old an answer may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Freshness {
     /// A rule has it kept for a while.
     Kept,
@@ -21,10 +23,16 @@ pub enum Freshness {
     Joint,
     /// It is kept for a moment, and for long where no server can answer.
     Bridged,
+    /// It is kept until it changes, and for long where no server can answer.
+    Live,
+    /// It is kept until it changes, or for a while where nobody sees that.
+    Mixed,
+    /// It is kept until it changes where the writes go.
+    Home,
 }
 
 /// What is asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SharedQuestion {
     freshness: Freshness,
     /// Which question it is; what its answer is like follows from it.
@@ -42,12 +50,21 @@ pub(crate) const STALE_MS: u64 = 20_000;
 /// The largest answer that is kept, in bytes; one of the questions has a larger one.
 pub(crate) const LARGEST: usize = 2048;
 
-/// The tables that say how old answers may be.
-pub(crate) const TABLES: [(&str, Freshness); 3] =
-    [("kept_t", Freshness::Kept), ("joint_t", Freshness::Joint), ("bridged_t", Freshness::Bridged)];
+pub(crate) const FOLLOWED_MS: i64 = 10_000;
+pub(crate) const MIXED_MS: i64 = 300;
 
-/// The last of them.
-pub(crate) const BRIDGED: usize = TABLES.len() - 1;
+/// The tables that say how old answers may be.
+pub(crate) const TABLES: [(&str, Freshness); 6] = [
+    ("kept_t", Freshness::Kept),
+    ("joint_t", Freshness::Joint),
+    ("bridged_t", Freshness::Bridged),
+    ("live_t", Freshness::Live),
+    ("mixed_t", Freshness::Mixed),
+    ("home_t", Freshness::Home),
+];
+
+/// The last of those whose changes nobody follows.
+pub(crate) const BRIDGED: usize = 2;
 
 impl SharedQuestion {
     /// One of all, by two numbers.
@@ -58,22 +75,47 @@ impl SharedQuestion {
 
     /// Its text.
     pub(crate) fn text(&self) -> String {
+        format!("SELECT v FROM {} WHERE k={}", self.tables(), self.number)
+    }
+
+    /// What it reads.
+    fn tables(&self) -> String {
         let table = TABLES.iter().find(|(_, freshness)| *freshness == self.freshness);
         let table = table.map_or("", |(table, _)| table);
-        format!("SELECT v FROM {table} WHERE k={}", self.number)
+        match (self.is_followed(), self.number) {
+            (false, _) => table.to_owned(),
+            (true, 1) => format!("{SCHEMA}.{table}, {SCHEMA}.side_t"),
+            (true, 2) => format!("{SCHEMA}.{table} JOIN {SCHEMA}.{}", data::VIEW),
+            (true, _) => format!("{SCHEMA}.{table}"),
+        }
+    }
+
+    /// Whether its answers end with a change.
+    pub(crate) fn is_followed(&self) -> bool {
+        matches!(self.freshness, Freshness::Live | Freshness::Mixed | Freshness::Home)
+    }
+
+    /// The hostgroup that is asked.
+    fn hostgroup(&self) -> u32 {
+        u32::from(self.freshness != Freshness::Home)
     }
 
     /// The question that is a text.
     pub(crate) fn in_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
-        let (table, number) = text.strip_prefix("SELECT v FROM ")?.split_once(" WHERE k=")?;
-        let (_, freshness) = TABLES.into_iter().find(|(known, _)| *known == table)?;
-        Some(Self { freshness, number: number.parse().ok()? })
+        let (tables, number) = text.strip_prefix("SELECT v FROM ")?.split_once(" WHERE k=")?;
+        let number = number.parse().ok()?;
+        let questions = TABLES.into_iter().map(|(_, freshness)| Self { freshness, number });
+        questions.into_iter().find(|question| question.tables() == tables)
     }
 
     /// Rows of its answer.
     pub(crate) fn rows(&self) -> u32 {
-        if self.number + 1 == QUESTIONS { 40 } else { self.number }
+        match self.number + 1 == QUESTIONS {
+            _ if self.is_followed() => self.number + 1,
+            true => 40,
+            false => self.number,
+        }
     }
 
     /// What it is counted as.
@@ -82,6 +124,9 @@ impl SharedQuestion {
             Freshness::Kept => "kept read",
             Freshness::Joint => "joint read",
             Freshness::Bridged => "bridged read",
+            Freshness::Live => "followed read",
+            Freshness::Mixed => "followed read, or by time",
+            Freshness::Home => "followed read of the writer",
         }
     }
 
@@ -93,6 +138,9 @@ impl SharedQuestion {
             // it is not known when servers could answer
             Freshness::Bridged if losses => (BRIDGED_MS as u64 + STALE_MS) * 1000,
             Freshness::Bridged => BRIDGED_MS as u64 * 1000,
+            Freshness::Live if losses => (FOLLOWED_MS as u64 + STALE_MS) * 1000,
+            Freshness::Live | Freshness::Home => FOLLOWED_MS as u64 * 1000,
+            Freshness::Mixed => MIXED_MS as u64 * 1000,
         }
     }
 }
@@ -141,12 +189,16 @@ impl GivenAnswer {
 pub struct SharedAsking {
     /// What.
     pub(crate) question: SharedQuestion,
+    /// Which session.
+    pub(crate) tag: u32,
     /// What its connection is to be like.
     pub(crate) home: String,
     /// When.
     pub(crate) at: Micros,
     /// It is in a transaction, where a server is asked.
     pub(crate) alone: bool,
+    /// When the answer was given that anybody was told last from what was kept, for all alike.
+    pub(crate) told: Micros,
 }
 
 impl SharedAsking {
@@ -156,9 +208,56 @@ impl SharedAsking {
         let flushed = board.flushed.filter(|flushed| *flushed < self.at);
         let from_us = self.at.0.saturating_sub(age_us).max(flushed.map_or(0, |at| at.0));
         let is_right = |given: &&GivenAnswer| {
-            (&given.question, &given.home) == (&self.question, &self.home) && given.at.0 >= from_us
+            (&given.question, &given.home) == (&self.question, &self.home)
+                && given.at.0 >= from_us
+                && (given.at >= self.told || !board.in_turn)
+                && given.at >= self.oldest(board, given.server)
         };
+        board.tell(|| {
+            let of_it = |it: &&GivenAnswer| it.question == self.question && it.home == self.home;
+            let told = |it: &GivenAnswer| {
+                format!(
+                    "{} at {} (from {} on)",
+                    it.server,
+                    it.at.0,
+                    self.oldest(board, it.server).0
+                )
+            };
+            let given: Vec<_> = board.given.iter().filter(of_it).map(told).collect();
+            format!("{} asked at {} by s{}: {given:?}", self.question.text(), self.at.0, self.tag)
+        });
         board.given.iter().filter(is_right).map(|given| given.bytes(caps, status)).collect()
+    }
+
+    /// When the answer was given that was told with these bytes, if it is one that was kept before
+    /// the question, and goes by nothing but its time.
+    pub(crate) fn kept_since(
+        &self,
+        board: &Board,
+        (caps, status): (Caps, Status),
+        told: &[Vec<u8>],
+    ) -> Option<Micros> {
+        if self.question.freshness != Freshness::Kept {
+            return None;
+        }
+        let is_it = |given: &&GivenAnswer| {
+            (&given.question, &given.home) == (&self.question, &self.home)
+                && given.at < self.at
+                && told.contains(&given.bytes(caps, status))
+        };
+        // those without rows are alike
+        board.given.iter().filter(is_it).map(|given| given.at).min()
+    }
+
+    /// Since when an answer of a server has to be, for what was changed.
+    fn oldest(&self, board: &Board, server: &str) -> Micros {
+        let Some(data) = board.data.as_ref().filter(|_| self.question.is_followed()) else {
+            return Micros(0);
+        };
+        let tables = data::tables_in(&self.question.text());
+        let where_asked = (place_of(server), self.question.hostgroup());
+        let by_time_else = self.question.freshness == Freshness::Mixed;
+        data.oldest(where_asked, tables, (self.tag, self.at), by_time_else)
     }
 }
 
@@ -168,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_question_is_known_by_its_text_and_one_of_all_is_too_large_to_keep() {
-        let all = (0..3).flat_map(|kind| (0..4).map(move |n| SharedQuestion::any(kind, n)));
+        let all = (0..6).flat_map(|kind| (0..4).map(move |n| SharedQuestion::any(kind, n)));
         let all: Vec<_> = all.collect();
         for question in &all {
             assert_eq!(SharedQuestion::in_text(question.text().as_bytes()), Some(question.clone()));
@@ -193,7 +292,14 @@ mod tests {
         };
         let given = vec![given(399_999, "x"), given(400_000, "x"), given(450_000, "y")];
         let mut board = Board { given, ..Board::default() };
-        let asking = SharedAsking { question, home: "x".into(), at: Micros(500_000), alone: false };
+        let asking = SharedAsking {
+            question,
+            tag: 1,
+            home: "x".into(),
+            at: Micros(500_000),
+            alone: false,
+            told: Micros(0),
+        };
         let right = |asking: &SharedAsking, board: &Board| {
             asking.right(board, Caps::PROTOCOL_41, Status::AUTOCOMMIT).len()
         };

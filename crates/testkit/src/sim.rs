@@ -13,6 +13,8 @@
 //! more statements than it may. No write runs twice, or where writes are refused. Permits equal
 //! live lanes of all workers, whatever becomes of the configuration. `queries = ok + err + killed`.
 //! Every client gets an answer or a close in bounded virtual time. In the end nothing is left.
+//! What is told from the cache is no older than its rule allows, and than the changes that the
+//! servers' logs have told of (`following`, and `data` for the rule).
 //!
 //! ```no_run
 //! let report = testkit::sim::Simulator::new().run(42, None).unwrap();
@@ -22,6 +24,7 @@
 mod changes;
 mod configurations;
 mod ending;
+mod following;
 mod limits;
 mod moves;
 pub(crate) mod rules;
@@ -46,6 +49,7 @@ use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
 pub use changes::snapshot;
 use configurations::Configurations;
+pub use following::SimFollowing;
 pub use limits::SimLimits;
 pub use trio::{Stage, Trio};
 pub use weather::{SimCache, Weather};
@@ -134,15 +138,21 @@ impl Simulator {
     /// Makes what all runs share: the key for full authentication, and what was compiled.
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
-        let secret = b"the same from one run to another";
-        let (guesses, cache) = (Guesses::new(*secret), Offer::cache_by(secret));
-        let offer = Offer { guesses, cache, ..Offer::new(b"8.0.11", server_caps(), key) };
-        Self { offer: Arc::new(offer), configurations: Rc::default() }
+        Self { offer: offer(&key.into()), configurations: Rc::default() }
     }
 
     /// What clients are offered.
     pub fn offer(&self) -> Arc<Offer> {
         self.offer.clone()
+    }
+
+    /// The same for a run that begins; where there are few bytes for what is kept, with a cache
+    /// that nobody has used: what it keeps depends on what it had before.
+    fn offer_with_room(&self, room: Option<u64>) -> Arc<Offer> {
+        let offer = if room.is_some() { offer(&self.offer.key) } else { self.offer() };
+        // the time of each run begins anew
+        offer.cache.flush();
+        offer
     }
 
     fn configurations(&self) -> Rc<Configurations> {
@@ -166,6 +176,13 @@ impl Simulator {
         trio.run(&weather)?;
         trio.end()
     }
+}
+
+/// What clients are offered, with this key.
+fn offer(key: &Arc<ServerKey>) -> Arc<Offer> {
+    let secret = b"the same from one run to another";
+    let (guesses, cache) = (Guesses::new(*secret), Offer::cache_by(secret));
+    Arc::new(Offer { guesses, cache, ..Offer::new(b"8.0.11", server_caps(), key.clone()) })
 }
 
 /// Runs one seed without a planted bug; a [`Simulator`] is cheaper for many.

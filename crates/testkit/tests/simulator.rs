@@ -164,9 +164,23 @@ fn sim_finds_writes_at_a_server_that_refuses_them() {
 }
 
 #[test]
+fn sim_finds_answers_that_are_told_behind_a_change_of_what_they_read() {
+    let simulator = Simulator::new();
+    let bugs =
+        [Planted::ToldOnce, Planted::BreakUnnoticed, Planted::OneTableOnly, Planted::PassedEarly];
+    for bug in bugs {
+        let follows = (0..3000).filter(|seed| Weather::of(*seed).habits.follows);
+        let mut failures = follows.filter_map(|seed| simulator.run(seed, Some(bug)).err());
+        println!("{bug:?}: {}", failures.next().expect("within 3,000 seeds"));
+    }
+}
+
+#[test]
 fn sim_repeats_a_seed_exactly() {
     let simulator = Simulator::new();
-    for seed in [3, 17, 58] {
+    let follows = |seed: &u64| Weather::of(*seed).habits.follows;
+    let few = (0..200).filter(follows).take(5);
+    for seed in [3, 17, 58].into_iter().chain(few) {
         let story = || format!("{:?}", simulator.run(seed, None));
         assert_eq!(story(), story(), "seed {seed} tells two stories");
     }

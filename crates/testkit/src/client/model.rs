@@ -83,6 +83,8 @@ pub(super) struct Model {
     pub(super) flagged: bool,
     pub(super) handles: Vec<Handle>,
     pub(super) cursor: Option<(u32, Meta, u32)>,
+    /// It has set nothing since its login, not even to what that was.
+    pub(super) is_plain: bool,
     pub(super) first_schema: String,
     pub(super) first_collation: u16,
 }
@@ -115,6 +117,7 @@ impl Model {
             flagged: false,
             handles: Vec::new(),
             cursor: None,
+            is_plain: true,
             first_schema: schema.into(),
             first_collation: collation,
         }
@@ -255,5 +258,14 @@ impl Model {
                 *self = Self { wanders: self.wanders, ..fresh };
             }
         }
+        self.is_plain &= !matches!(
+            effect,
+            Effect::Schema(_)
+                | Effect::Collation(_)
+                | Effect::Autocommit(_)
+                | Effect::Set(_)
+                | Effect::Reset
+                | Effect::User(_)
+        );
     }
 }

@@ -10,6 +10,8 @@ use wire::{Caps, Status};
 use super::model::{Effect, Model};
 use super::reply::Expect;
 use crate::answer::{self, Voice};
+use crate::board::ToldKept;
+use crate::data::{SCHEMA, TABLES};
 use crate::dice::Dice;
 use crate::meta::{AnswerKind, Meta, Shape};
 use crate::mysqld::login::SCHEMAS;
@@ -58,6 +60,10 @@ pub(super) struct Setting<'a> {
     pub(super) stored_code: bool,
     /// What was left on a connection may be gone with it.
     pub(super) losses: bool,
+    /// When answers were given that others were told from what was kept.
+    pub(super) told: &'a ToldKept,
+    /// There are tables whose changes are followed.
+    pub(super) follows: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -199,13 +205,17 @@ impl Setting<'_> {
         }
     }
 
-    fn write(&self, dice: &mut Dice) -> Sending {
+    pub(super) fn write(&self, dice: &mut Dice) -> Sending {
         if dice.percent(25) {
             return self.returning(dice);
         }
         let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(AnswerKind::Write) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let effects = made_by(&meta);
+        if self.follows && dice.percent(70) {
+            let (verb, rest) = change(dice);
+            return self.text("followed write", verb, &rest, meta, effects);
+        }
         let (verb, rest) = *dice.pick(&[
             ("INSERT", "INTO t VALUES (1)"),
             ("UPDATE", "t SET v=1"),
@@ -405,6 +415,17 @@ impl Setting<'_> {
             }
         };
         Sending { bytes, expect: Some(expect), name: "local", ..Sending::default() }
+    }
+}
+
+/// A statement that changes one of the tables that are followed, or two.
+fn change(dice: &mut Dice) -> (&'static str, String) {
+    let table = format!("{SCHEMA}.{}", dice.pick(&TABLES));
+    match dice.below(4) {
+        0 => ("INSERT", format!("INTO {table} VALUES (1)")),
+        1 => ("DELETE", format!("FROM {table}")),
+        2 => ("UPDATE", format!("{table} SET v=1")),
+        _ => ("UPDATE", format!("{table}, {SCHEMA}.{} SET v=1", dice.pick(&TABLES))),
     }
 }
 

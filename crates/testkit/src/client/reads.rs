@@ -6,9 +6,10 @@ use super::model::{Effect, Model};
 use super::plan::{Sending, Setting};
 use super::reply::Expect;
 use crate::answer::{self, CALCULATES, Voice, of_whole};
+use crate::data::{FEEDS, SCHEMA};
 use crate::dice::Dice;
 use crate::meta::{AnswerKind, Counts, Shape};
-use crate::shared_questions::{BRIDGED, SharedAsking, SharedQuestion, home_of};
+use crate::shared_questions::{BRIDGED, SharedAsking, SharedQuestion, TABLES as KINDS, home_of};
 
 impl Setting<'_> {
     /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
@@ -30,14 +31,21 @@ impl Setting<'_> {
 
     /// What many ask, where that changes nothing.
     pub(super) fn shared(&self, dice: &mut Dice) -> Sending {
-        let question = SharedQuestion::any(self.kind(dice), dice.below(6));
+        let kind = self.kind(dice);
+        // few answers would be told if each question was another one
+        let number = if kind > BRIDGED && dice.percent(70) { 1 } else { dice.below(6) };
+        let question = SharedQuestion::any(kind, number);
         let (counts, name) =
             (Counts { found: Some(question.rows().into()), affected: -1 }, question.name());
         let mut bytes = Vec::new();
         command::write_query(&mut bytes, question.text().as_bytes());
         let home = home_of(&self.model.user, &self.model.home());
         let alone = self.model.transaction != 0;
-        let shared = Some(SharedAsking { question, home, at: self.now, alone });
+        let tag = self.model.tag;
+        let of_it = (question.clone(), home.clone(), self.model.caps.0);
+        let told = self.told.get(&of_it).filter(|_| self.model.is_plain);
+        let told = told.copied().unwrap_or_default();
+        let shared = Some(SharedAsking { question, tag, home, at: self.now, alone, told });
         let counts = Some(counts);
         let expect = Expect { number: self.number, shared, counts, ..Expect::default() };
         Sending { bytes, expect: Some(expect), name, ..Sending::default() }
@@ -45,7 +53,12 @@ impl Setting<'_> {
 
     /// Which of them; more often what a server is not needed for, where servers are lost.
     fn kind(&self, dice: &mut Dice) -> usize {
-        if self.losses && dice.percent(50) { BRIDGED } else { dice.index(BRIDGED + 1) }
+        match self.follows && dice.percent(70) {
+            true if dice.percent(60) => BRIDGED + 1,
+            true => BRIDGED + 1 + dice.index(KINDS.len() - BRIDGED - 1),
+            false if self.losses && dice.percent(50) => BRIDGED,
+            false => dice.index(BRIDGED + 1),
+        }
     }
 
     /// A read that is told apart from others, since lanes are not shared for all of them.
@@ -66,7 +79,11 @@ impl Setting<'_> {
         let model = Model { stuck: self.model.stuck || self.stored_code, ..self.model.clone() };
         let setting = Setting { model: &model, ..*self };
         let meta = setting.opening(model.meta(self.number, shape));
-        let sending = setting.text("call", "SELECT", "v, f(v) FROM t", meta, Vec::new());
+        let (name, rest) = match self.follows && self.stored_code {
+            true => ("fed", format!("v, {FEEDS}v) FROM {SCHEMA}.live_t")),
+            false => ("call", "v, f(v) FROM t".to_owned()),
+        };
+        let sending = setting.text(name, "SELECT", &rest, meta, Vec::new());
         Sending { sticks: model.stuck, ..sending }
     }
 

@@ -75,7 +75,7 @@ pub(super) struct Stay {
 impl Stay {
     pub(super) fn new(tag: u32, sock: Sock, dice: &mut Dice, habits: &Habits) -> Self {
         let is_alike = habits.crowd && (habits.drills || dice.percent(90))
-            || habits.shares && dice.percent(80);
+            || habits.shares && dice.percent(if habits.follows { 95 } else { 80 });
         let mut persona = match is_alike {
             true => Persona::of_crowd(dice),
             false => Persona::new(dice),
@@ -303,6 +303,7 @@ impl Stay {
             // they have few connections to share
             _ if around.habits.drills => 1,
             1..=25 if around.habits.careless => 30_000_000,
+            1..=70 if around.habits.ponders => 60_000,
             0 => 15_000_000,
             1..=30 => 10_000,
             _ => 1,
@@ -315,6 +316,7 @@ impl Stay {
     fn send<D: Driver>(&mut self, around: &mut Around<'_, D>, bytes: &mut Vec<u8>, read: bool) {
         self.number += 1;
         let connections: Vec<u32> = around.board.borrow().connections.keys().copied().collect();
+        let told = std::mem::take(&mut around.board.borrow_mut().told);
         let setting = Setting {
             model: &self.model,
             number: self.number,
@@ -330,12 +332,19 @@ impl Stay {
             careless: around.habits.careless,
             stored_code: around.board.borrow().stored_code,
             losses: around.board.borrow().losses,
+            told: &told,
+            follows: around.habits.follows,
         };
         let often = if setting.drills { 95 } else { 80 };
         let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(often);
-        let shares = around.habits.shares && self.model.shares() && around.dice.percent(50);
+        let often_shares = if around.habits.follows { 75 } else { 50 };
+        let shares = around.habits.shares && self.model.shares();
+        let shares = shares && around.dice.percent(often_shares);
+        let writes = around.habits.follows && !read && self.model.is_at_ease();
+        let writes = writes && !self.model.relayed && around.dice.percent(30);
         let sending = match (read, crowds) {
             _ if shares => setting.shared(around.dice),
+            _ if writes => setting.write(around.dice),
             // while data for a statement waits on a connection, others are free to share theirs
             (false, true) if self.model.is_littered() && around.dice.percent(50) => {
                 setting.read(around.dice)
@@ -348,6 +357,7 @@ impl Stay {
             (false, false) => setting.any(around.dice),
             _ => setting.read(around.dice),
         };
+        around.board.borrow_mut().told = told;
         let Sending { bytes: more, expect, name, kills, closes, litters, sticks } = sending;
         self.model.stuck |= sticks;
         bytes.extend_from_slice(&more);
@@ -417,7 +427,19 @@ impl Stay {
         }
         let mut board = around.board.borrow_mut();
         board.count("client: answered");
+        if let Some(data) = &mut board.data {
+            data.acknowledge((self.tag, expect.number), around.io.now());
+        }
         board.tell(|| format!("s{} has the answer to q{}", self.tag, expect.number));
+        if let Some(shared) = &expect.shared {
+            let voice = (self.model.caps, self.model.status());
+            let told = shared.kept_since(&board, voice, &expect.candidates);
+            if let Some(at) = told.filter(|_| self.model.is_plain) {
+                let of_it = (shared.question.clone(), shared.home.clone(), self.model.caps.0);
+                let last = board.told.entry(of_it).or_default();
+                *last = at.max(*last);
+            }
+        }
         drop(board);
         self.model.warned = 0;
         self.model.counts = expect.counts;

@@ -11,6 +11,7 @@ use super::login::MysqldLogin;
 use super::{Mysqld, Reaction};
 use crate::answer::{self, Voice};
 use crate::board::Board;
+use crate::data::{self, FEEDS, LoggedAs, TableSet};
 use crate::dice::Dice;
 use crate::meta::{AnswerKind, Counts, Home, Meta};
 use crate::planted::Planted;
@@ -77,6 +78,10 @@ pub(super) struct Conn {
     pub(super) aside: Option<(u16, Option<String>)>,
     pub(super) transaction: Option<(u32, u32)>,
     pub(super) pin: Option<(u32, u32)>,
+    /// The followed tables that its transaction has written to.
+    pub(super) written: TableSet,
+    /// Until when what it did cannot be seen, of which it is to tell.
+    pub(super) hidden_until: Option<Micros>,
     pub(super) insert_id: u64,
     /// It answers to what it does not do, by these dice.
     forgetful: Option<Dice>,
@@ -122,6 +127,8 @@ impl Conn {
             forgetful: forgetful.then(|| dice.split()),
             transaction: None,
             pin: None,
+            written: 0,
+            hidden_until: None,
             insert_id: 0,
             tells_changes: false,
             bug: of.bug,
@@ -266,6 +273,46 @@ impl Conn {
         }
         let changed = meta.pins && self.tells_changes && !self.keeps_quiet(meta);
         Reaction::Reply(answer::answer(meta, &Voice { changed, ..self.voice(binary) }))
+    }
+
+    /// What a statement did to followed tables is there when its transaction is over.
+    pub(super) fn change_tables(
+        &mut self,
+        text: &str,
+        meta: &Meta,
+        of: &Mysqld,
+        board: &mut Board,
+    ) {
+        let is_write = matches!(meta.shape.kind, AnswerKind::Write | AnswerKind::Returning)
+            || text.contains(FEEDS);
+        if is_write && of.writable {
+            self.written |= data::tables_in(text);
+        }
+        let undoes = match meta.shape.kind {
+            AnswerKind::End => !text.starts_with("COMMIT"),
+            kind => kind == AnswerKind::Deadlock,
+        };
+        if undoes {
+            self.written = 0;
+        }
+        if self.transaction.is_none() {
+            self.commit(Some((meta.tag, meta.number)), board);
+        }
+    }
+
+    /// What was written to followed tables is written for good, by the end of a statement.
+    pub(super) fn commit(&mut self, by: Option<(u32, u32)>, board: &mut Board) {
+        let tables = std::mem::take(&mut self.written);
+        let Some(data) = board.data.as_mut().filter(|_| tables != 0) else { return };
+        // the rest is logged by rows
+        let logged_as = match data.writes.len() % 16 {
+            5 => LoggedAs::Text,
+            11 => LoggedAs::Definition,
+            _ => LoggedAs::Rows,
+        };
+        let visible = data.write((self.server, self.now), (tables, logged_as), by);
+        self.hidden_until = Some(visible);
+        board.count("server: followed table written");
     }
 
     /// A statement came to this.

@@ -13,6 +13,7 @@ use super::login::SCHEMAS;
 use super::{Mysqld, Reaction};
 use crate::answer::{self, CALCULATES};
 use crate::board::Board;
+use crate::data::{self, SCHEMA};
 use crate::meta::{AnswerKind, Counts, Home, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
@@ -151,6 +152,7 @@ impl Conn {
         self.check_left(board);
         (self.autocommit, self.transaction, self.pin) = (true, None, None);
         (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
+        self.written = 0;
         self.stmts.clear();
         self.tells_changes = false;
         (self.settings, self.aside) = (Settings::default(), None);
@@ -178,7 +180,7 @@ impl Conn {
         }
         if let Some(meta) = Meta::in_text(text) {
             self.check(&meta, of, board);
-            return self.on_words(&String::from_utf8_lossy(text), &meta, board);
+            return self.on_words(&String::from_utf8_lossy(text), &meta, of, board);
         }
         if !text.starts_with(b"SHOW") {
             // what the proxy asks or sets
@@ -206,7 +208,7 @@ impl Conn {
             return Reaction::Reply(self.plain_ok(&[]));
         }
         if text == b"ROLLBACK WORK AND NO CHAIN NO RELEASE" {
-            self.transaction = None;
+            (self.transaction, self.written) = (None, 0);
             return Reaction::Reply(self.plain_ok(&[]));
         }
         if text == b"SELECT LAST_INSERT_ID() LIMIT 1" {
@@ -236,14 +238,18 @@ impl Conn {
         let home = home_of(&self.user, &self.home());
         let given = GivenAnswer { question, home, server: self.server_name, at: self.now };
         let reply = given.bytes(self.caps, self.status());
+        if let Some(data) = &mut board.data {
+            data.advance(self.now);
+        }
         board.given.push(given);
         Reaction::Reply(reply)
     }
 
     /// A client's text.
-    fn on_words(&mut self, text: &str, meta: &Meta, board: &mut Board) -> Reaction {
+    fn on_words(&mut self, text: &str, meta: &Meta, of: &Mysqld, board: &mut Board) -> Reaction {
         self.check_counts(text, meta, board);
         let reaction = self.run(meta, false, board);
+        self.change_tables(text, meta, of, board);
         if text.contains(CALCULATES) {
             self.counts.found = Some(answer::of_whole(meta.shape.rows));
         }
@@ -259,21 +265,31 @@ impl Conn {
         }
         let rows: Vec<_> = match part {
             Part::Sight => vec![["", "10.11.0-MariaDB", "", ""]],
-            Part::Tables => TABLES.map(|table| ["", table, "", ""]).into(),
-            Part::Views => vec![["", "paying_t", "", "select pay(1) AS v"]],
+            Part::Tables => {
+                let plain = TABLES.map(|table| ["", table, "", ""]);
+                plain.into_iter().chain(data::TABLES.map(|table| [SCHEMA, table, "", ""])).collect()
+            }
+            Part::Views => vec![
+                ["", "paying_t", "", "select pay(1) AS v"],
+                [SCHEMA, data::VIEW, "", "select side_t.v AS v from side_t"],
+            ],
             Part::Routines => {
                 let pays = "BEGIN INSERT INTO t VALUES (x); RETURN x; END";
                 let tunes = "BEGIN SET sql_mode = ''; RETURN 1; END";
                 let marks = "BEGIN SET @marked = 1; RETURN 1; END";
                 vec![
                     ["FUNCTION", "pay", "", pays],
+                    ["FUNCTION", "feed", "", "BEGIN INSERT INTO live_t VALUES (x); RETURN x; END"],
                     ["FUNCTION", "mark", "", marks],
                     ["FUNCTION", "tune", "", tunes],
                     ["FUNCTION", "clean", "", "RETURN x + 1"],
                 ]
             }
             Part::Triggers => vec![["", "child_t", "", "SET NEW.parent = LAST_INSERT_ID()"]],
-            Part::Columns => TABLES.map(|table| ["NUMBER", table, "", "v"]).into(),
+            Part::Columns => {
+                let all = TABLES.into_iter().chain(data::TABLES).chain([data::VIEW]);
+                all.map(|table| ["NUMBER", table, "", "v"]).collect()
+            }
         };
         answer::cells(&rows, &self.voice(false))
     }

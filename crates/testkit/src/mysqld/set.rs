@@ -53,6 +53,9 @@ impl Conn {
                 return Reaction::Reply(answer::error(1064, "nonsense"));
             }
         }
+        if self.transaction.is_none() {
+            self.commit(None, board);
+        }
         board.count(if replays { "server: settings replayed" } else { "server: settings" });
         Reaction::Reply(self.plain_ok(&[]))
     }

@@ -47,6 +47,10 @@ pub(super) fn draft(weather: &Weather) -> Draft {
     if weather.shares.is_some() {
         draft.rules.splice(0..0, rules::shared());
     }
+    if weather.habits.follows {
+        draft.rules.splice(0..0, rules::followed());
+        draft.replication = vec![Moves::pair()];
+    }
     (weather.amend)(&mut draft);
     draft
 }
@@ -90,6 +94,10 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
             ("mysql-threshold_resultset_size", LARGEST.to_string()),
         ]);
     }
+    if let Some(following) = weather.shares.and_then(|shares| shares.following) {
+        let lag_max = following.lag_max_ms.to_string();
+        pairs.push(("mysql-query_cache_binlog_max_lag_ms", lag_max));
+    }
     pairs.extend(weather.limits.variables());
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
@@ -111,6 +119,14 @@ impl Stage {
             (server.index, addrs.iter().find(is_it).cloned())
         });
         self.addresses = Arc::new(self.addresses.with(addresses));
+        // as whoever publishes: the followers of logs know of it later
+        let is_same = Arc::ptr_eq(&next.topology, &self.snapshot.topology)
+            && Arc::ptr_eq(&next.clusters, &self.snapshot.clusters);
+        if !is_same {
+            self.offer.cache.follows().note_move();
+            let now = self.net.now();
+            self.board.borrow_mut().data.iter_mut().for_each(|data| data.fall(now));
+        }
         let taken_over = Arc::<AtomicUsize>::default();
         for worker in &self.workers {
             let taken_over = taken_over.clone();
@@ -199,6 +215,9 @@ const SLOW_US: u64 = 9_000;
 const LAG_S: i64 = 5;
 const LAG_US: u64 = 9_000_000;
 
+/// How long answers are kept now and then, in milliseconds, whatever they are.
+const SHORT_MS: i64 = 10;
+
 /// Hostgroups that are held until the next change.
 fn held(weather: &Weather, dice: &mut Dice) -> BTreeSet<HostgroupId> {
     let is_held = |_: &u32| weather.losses && dice.percent(10);
@@ -216,6 +235,10 @@ fn other(weather: &Weather, moves: &Moves, dice: &mut Dice) -> Draft {
     }
     for user in &mut draft.users {
         user.max_connections += dice.below(2) as i64;
+    }
+    if dice.percent(20) {
+        let kept = draft.rules.iter_mut().filter(|rule| rule.cache_ttl.is_some());
+        kept.for_each(|rule| rule.cache_ttl = Some(SHORT_MS));
     }
     let mut vary = |name: &str, values: &[&str]| {
         if dice.percent(30) {

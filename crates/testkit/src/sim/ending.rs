@@ -31,6 +31,7 @@ impl Trio {
             sockets + trio.clients.stats().sockets + trio.stage.servers.stats().sockets == 0
         })?;
         self.check_empty()?;
+        self.end_following();
         let counters = self.stage.counters();
         let tally = self.stage.board.borrow().tally.clone();
         let span_us = self.stage.net.now().0;

@@ -69,6 +69,11 @@ impl Moves {
         [Some(self.primary), to].into_iter().flatten().any(|at| row.hostname == hostname(at))
     }
 
+    /// The place of the server that takes the writes.
+    pub(super) fn primary(&self) -> usize {
+        self.primary
+    }
+
     /// The hostgroup that is held for a move.
     pub(super) fn held(&self) -> Option<HostgroupId> {
         self.under_way.as_ref().map(|_| WRITERS)
@@ -115,10 +120,18 @@ impl Trio {
                 let servers = self.stage.servers.service_mut();
                 servers.lose(self.moves.primary, |thread| !known.contains(&thread));
                 servers.give_writes_to(to);
+                self.catch_up(to);
                 self.tell_read_only(to);
                 self.place(to);
             }
             stage => self.go_on(to, stage, (until, taken_over)),
+        }
+    }
+
+    /// A server has all that was written before it takes the writes.
+    fn catch_up(&self, to: usize) {
+        if let Some(data) = &mut self.stage.board.borrow_mut().data {
+            data.catch_up(to, self.stage.net.now());
         }
     }
 
@@ -142,6 +155,7 @@ impl Trio {
             let servers = self.stage.servers.service_mut();
             servers.lose(self.moves.primary, |_| true);
             servers.give_writes_to(to);
+            self.catch_up(to);
             self.count("the server that takes the writes is gone");
             self.tell_read_only(to);
             return self.place(to);

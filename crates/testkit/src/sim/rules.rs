@@ -3,7 +3,7 @@
 
 use engine::rows::{RuleRow, ServerRow};
 
-use crate::shared_questions::{BRIDGED_MS, KEPT_MS, STALE_MS};
+use crate::shared_questions::{BRIDGED_MS, FOLLOWED_MS, KEPT_MS, MIXED_MS, STALE_MS};
 
 /// The hostgroup whose server is never there.
 const NOBODY: i64 = 5;
@@ -79,6 +79,29 @@ pub(super) fn shared() -> Vec<RuleRow> {
             cache_empty_result: Some(0),
             attributes: stale,
             ..rule(102, r"\bbridged_t\b")
+        },
+    ]
+}
+
+/// Answers that end with a change of what they read.
+pub(super) fn followed() -> Vec<RuleRow> {
+    let (followed, mixed) = (Some(FOLLOWED_MS), Some(MIXED_MS));
+    let live = format!(r#"{{"invalidate": "binlog", "serve_stale_ms": {STALE_MS}}}"#);
+    let by_time_else = r#"{"invalidate": "binlog_or_ttl"}"#.to_owned();
+    let home = r#"{"invalidate": "binlog"}"#.to_owned();
+    vec![
+        RuleRow { cache_ttl: followed, attributes: live, ..rule(103, r"^SELECT.*\blive_t\b") },
+        RuleRow {
+            cache_ttl: mixed,
+            attributes: by_time_else,
+            ..rule(104, r"^SELECT.*\bmixed_t\b")
+        },
+        RuleRow {
+            cache_ttl: followed,
+            attributes: home,
+            destination_hostgroup: Some(0),
+            apply: 1,
+            ..rule(105, r"^SELECT.*\bhome_t\b")
         },
     ]
 }

@@ -20,11 +20,13 @@ use worker::{CheckLogin, Mail, Outside, ServerAddresses, Shared, Worker};
 
 use super::changes::draft;
 use super::configurations::Configurations;
+use super::following::SimFollower;
 use super::moves::Moves;
-use super::{RunFailure, Simulator, Weather, rules};
+use super::{RunFailure, SimFollowing, Simulator, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::coverage::END_OF_ALL_SESSIONS;
+use crate::data::{Followable, LoggedAs};
 use crate::dice::Dice;
 use crate::mysqld::{Manners, Mysqlds, three};
 use crate::planted::{Crooked, Planted};
@@ -56,6 +58,10 @@ pub struct Trio {
     /// Which server takes the writes.
     pub(super) moves: Moves,
     pub(super) backlog_max: usize,
+    /// Bytes that may be kept, if these are few.
+    room: Option<u64>,
+    /// Follows the servers' logs.
+    follower: Option<SimFollower>,
 }
 
 /// The proxy and the servers on one network, with room for clients.
@@ -100,9 +106,7 @@ impl Stage {
         dice: &mut Dice,
     ) -> Self {
         let net = SimNet::new(seed, weather.faults.clone());
-        let Weather { losses, limits, stored_code, .. } = *weather;
-        let board = Board { losses, limits, stored_code, ..Board::default() };
-        let board = Rc::new(RefCell::new(board));
+        let board = blank_board(weather);
         let (servers, server_addrs) = servers(&net, weather, bug, dice, &board);
         let configurations = simulator.configurations();
         let snapshot = Arc::new(configurations.compile(&draft(weather), None));
@@ -114,9 +118,8 @@ impl Stage {
         let addresses = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let addresses = Arc::new(ServerAddresses::new(addresses));
         let strikes = Arc::new(AtomicU64::new(0));
-        let offer = simulator.offer();
-        // the time of each run begins anew
-        offer.cache.flush();
+        let room = weather.shares.and_then(|shares| shares.room);
+        let offer = simulator.offer_with_room(room);
         let workers = (0..weather.workers).map(|_| {
             let mut outside = outside(&shared, &addresses, &log, dice.split());
             outside.check_login = keeping(&login_checks);
@@ -135,6 +138,8 @@ impl Stage {
             worker
         });
         let mut workers: Vec<_> = workers.collect();
+        // whoever begins has the limit of the configuration, which has no little ones
+        room.into_iter().for_each(|bytes| offer.cache.set_limit(bytes));
         let mailboxes: Vec<_> = workers.iter().map(Loop::mailbox).collect();
         for (number, (worker, mailbox)) in workers.iter_mut().zip(&mailboxes).enumerate() {
             let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
@@ -217,13 +222,29 @@ impl Trio {
         keeper.adopt(Wanted::of(&stage.snapshot), 0);
         let (step, looked_after, moves) = (0, 0, Moves::default());
         let backlog_max = weather.backlog_max;
-        Self { clients, stage, seed, step, looked_after, counted, dice, keeper, moves, backlog_max }
+        let following = weather.shares.and_then(|shares| shares.following);
+        let follower = following.map(|kind| follower(kind, &stage, seed, bug));
+        Self {
+            clients,
+            stage,
+            seed,
+            step,
+            looked_after,
+            counted,
+            dice,
+            keeper,
+            moves,
+            backlog_max,
+            room: weather.shares.and_then(|shares| shares.room),
+            follower,
+        }
     }
 
     /// Runs until all clients have gone for good.
     pub fn run(&mut self, weather: &Weather) -> Result<(), RunFailure> {
         let mut mail = Dice::new(self.seed ^ 0x6d61_696c);
         let mut flushes = Dice::new(self.seed ^ 0x666c_7573_6800);
+        let mut outside = Dice::new(self.seed ^ 0x6f75_7473_6964_6500);
         let flushes_per_mille = weather.shares.map_or(0, |shares| shares.flushes_per_mille);
         while !self.clients.service().are_over() {
             self.step()?;
@@ -232,6 +253,11 @@ impl Trio {
             }
             if flushes_per_mille > 0 && flushes.below(1000) < flushes_per_mille {
                 self.flush();
+            }
+            if let Some(following) = weather.shares.and_then(|shares| shares.following)
+                && outside.below(1000) < following.writes_per_mille
+            {
+                self.write_directly(&mut outside);
             }
             let changes = weather.changes_per_mille;
             if changes > 0 && self.dice.below(1000) < changes {
@@ -259,6 +285,12 @@ impl Trio {
     pub fn step(&mut self) -> Result<(), RunFailure> {
         let went_on = self.stage.step(&mut self.clients);
         self.step += 1;
+        if let Some(follower) = &mut self.follower {
+            let now = self.stage.net.now();
+            let moves = self.stage.offer.cache.follows().moves();
+            follower.note_snapshot(&self.stage.snapshot, moves, now);
+            follower.run_until(now, &mut self.stage.board.borrow_mut());
+        }
         if !went_on || self.step > STEPS_MAX {
             return Err(self.failure("it never ends, or nothing happens any more".into()));
         }
@@ -301,6 +333,7 @@ impl Trio {
             }
         }
         self.check_accounts()?;
+        self.check_room()?;
         let (panics, struck) =
             (self.stage.counters().panics, self.stage.strikes.load(Ordering::Relaxed));
         if panics != struck {
@@ -327,6 +360,17 @@ impl Trio {
         }
         self.counted = counted;
         Ok(())
+    }
+
+    /// What is kept, and on its way, takes no more than it may.
+    fn check_room(&self) -> Result<(), RunFailure> {
+        let Some(most) = self.room else { return Ok(()) };
+        let figures = self.stage.offer.cache.figures();
+        let bytes = figures.bytes + figures.underway;
+        match bytes > most {
+            true => Err(self.failure(format!("{bytes} bytes are kept, {most} may be"))),
+            false => Ok(()),
+        }
     }
 
     /// Accounts have as many permits as connections, and no more than they may, but for kills.
@@ -386,6 +430,29 @@ impl Trio {
         let mut board = self.stage.board.borrow_mut();
         board.count("blow");
         board.tell(|| format!("a blow on {addr}"));
+    }
+
+    /// Somebody writes to the server that takes writes, past the proxy.
+    fn write_directly(&self, dice: &mut Dice) {
+        let mut board = self.stage.board.borrow_mut();
+        let (at, now) = (self.moves.primary(), self.stage.net.now());
+        let logged_as = match dice.below(20) {
+            0 => LoggedAs::Definition,
+            1 | 2 => LoggedAs::Text,
+            _ => LoggedAs::Rows,
+        };
+        let tables = dice.within(1..=15) as u8;
+        if let Some(data) = &mut board.data {
+            data.write((at, now), (tables, logged_as), None);
+        }
+        board.count("followed table written past the proxy");
+    }
+
+    /// Nothing is followed any more.
+    pub(super) fn end_following(&mut self) {
+        if let Some(mut follower) = self.follower.take() {
+            follower.end();
+        }
     }
 
     /// An administrator has the proxy forget all answers.
@@ -462,6 +529,24 @@ fn servers(
         addrs.push(addr);
     }
     (servers, addrs)
+}
+
+/// Follows the logs of the servers, which have tables for that from now on.
+fn follower(kind: SimFollowing, stage: &Stage, seed: u64, bug: Option<Planted>) -> SimFollower {
+    let mut dice = Dice::new(seed ^ 0x6c6f_6773_0000_0000);
+    let data = Followable::new(kind.delays, kind.in_order, kind.unseen_max_us(), dice.split());
+    stage.board.borrow_mut().data = Some(data);
+    SimFollower::new(kind, (&stage.snapshot, stage.offer.cache.follows()), dice, bug)
+}
+
+/// What is to be noted in a run of that kind.
+fn blank_board(weather: &Weather) -> SharedBoard {
+    let Weather { losses, limits, stored_code, .. } = *weather;
+    // what gives way to others may be told no more, and something older be
+    let has_room = weather.shares.is_some_and(|shares| shares.room.is_none());
+    let in_turn = has_room && weather.panics_per_million == 0;
+    let board = Board { losses, limits, stored_code, in_turn, ..Board::default() };
+    Rc::new(RefCell::new(board))
 }
 
 /// Has calls of the proxy panic so often, of a million.

@@ -4,7 +4,7 @@
 use engine::snapshot::Draft;
 use io::Faults;
 
-use super::SimLimits;
+use super::{SimFollowing, SimLimits};
 use crate::client::Habits;
 use crate::dice::Dice;
 use crate::mysqld::Manners;
@@ -66,6 +66,8 @@ impl Weather {
             careless: false,
             rude: false,
             shares: false,
+            follows: false,
+            ponders: false,
             wander: false,
         };
         Self {
@@ -100,14 +102,10 @@ impl Weather {
             large,
             long: dice.percent(30),
             ruled: dice.percent(60),
-            crowd: false,
-            drills: false,
             prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(40),
             sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
-            careless: false,
             rude: dice.percent(60),
-            shares: false,
-            wander: false,
+            ..Self::cutting().habits
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
         let limits = SimLimits::of(seed, false);
@@ -117,6 +115,9 @@ impl Weather {
         habits.careless = Dice::new(seed ^ 0x6361_7265_6c65_7373).percent(12) && !habits.crowd;
         let shares = SimCache::of(seed);
         habits.shares = shares.is_some();
+        let following = shares.and_then(|shares| shares.following);
+        habits.follows = following.is_some();
+        habits.ponders = following.is_some_and(|following| following.is_slow());
         let calm = Self {
             faults: Faults::none(),
             losses: false,
@@ -180,6 +181,10 @@ pub struct SimCache {
     pub soft_pct: u64,
     /// Of a thousand steps, how many flush what is kept.
     pub flushes_per_mille: u64,
+    /// Bytes that are kept, where there is room for a few answers only.
+    pub room: Option<u64>,
+    /// How changes of what they read are seen, where they are.
+    pub following: Option<SimFollowing>,
 }
 
 impl SimCache {
@@ -188,7 +193,10 @@ impl SimCache {
         let shares = dice.percent(40);
         let (wait_ms, soft_pct) = (*dice.pick(&[0, 5, 1000, 1000]), *dice.pick(&[0, 0, 50]));
         let flushes_per_mille = *dice.pick(&[0, 1, 5]);
-        shares.then_some(Self { wait_ms, soft_pct, flushes_per_mille })
+        let room = *dice.pick(&[16 << 10, 24 << 10, 64 << 10]);
+        let room = dice.percent(20).then_some(room);
+        let following = SimFollowing::of(seed);
+        shares.then_some(Self { wait_ms, soft_pct, flushes_per_mille, room, following })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cache::{About, Allowed, Basis, CachedReply, Fill, Landing, Lead, Renewal, Wait};
+use cache::{About, Allowed, Basis, CachedReply, Fill, Keeping, Landing, Lead, Renewal, Wait};
 use wire::Status;
 use wire::result::End as ReplyEnd;
 
@@ -294,7 +294,7 @@ impl Proxy {
         let Filling { key, flushes, reply, allowed, stale_us, basis, .. } = filling;
         let reply = reply.ok()?.into_reply();
         let lives_us = allowed.lives_us;
-        let (bytes, flushes_now) = (reply.len() as u64, self.offer.cache.flushes());
+        let bytes = reply.len() as u64;
         let digest = self.sessions.get(id)?.serving.asked.digest_and_text().0;
         let (rows, status) = (end.rows, end.status.0);
         let about = About { rows, status, since_us, lives_us, stale_us, basis, digest };
@@ -303,7 +303,7 @@ impl Proxy {
             return Some(answer);
         }
         match self.offer.cache.keep((key, flushes), answer.clone()) {
-            true => {
+            Keeping::Kept => {
                 self.stats.cache_fills += 1;
                 self.stats.cache_bytes_kept += bytes;
                 let now_us = self.now_us;
@@ -313,8 +313,8 @@ impl Proxy {
                     row.filled_us = now_us;
                 });
             }
-            false if flushes != flushes_now => self.note_unkept(id, Unkept::Other),
-            false => self.note_unkept(id, Unkept::Large),
+            Keeping::Late => self.note_unkept(id, Unkept::Other),
+            Keeping::Large => self.note_unkept(id, Unkept::Large),
         }
         Some(answer)
     }

@@ -1,7 +1,7 @@
 //! What a stream tells of a log, and when it has passed a pulse.
 
-use super::super::hostgroup::tests::{basis, group};
 use super::*;
+use crate::group::tests::{basis, group};
 
 const T: u64 = 7;
 
@@ -10,24 +10,25 @@ fn at(offset: u64) -> Position {
 }
 
 /// A stream that tells one hostgroup, which stands.
-fn state() -> (State, Arc<FollowedGroup>) {
+fn state() -> (FollowedLog, Arc<FollowedGroup>) {
     let group = group();
     group.followed.stand([7].into_iter());
     let mut cascades = Cascades::default();
     cascades.add(key("parent"), key("child"));
     cascades.close();
     let told = [(3, group.clone())].into();
-    (State { told, cascades, ..State::default() }, group)
+    (FollowedLog { told, cascades, ..FollowedLog::default() }, group)
 }
 
 fn key(table: &str) -> u64 {
     table_key(b"s", table.as_bytes())
 }
 
-fn change(state: &mut State, offset: u64, change: LogChange<'_>) {
+fn change(state: &mut FollowedLog, offset: u64, change: LogChange<'_>) {
     let gtid = Gtid::MariaDb { domain: 0, server: 1, number: offset };
     let at = at(offset);
-    assert!(state.note(Noted { at: &at, gtid: Some(&gtid), change }, Duration::ZERO));
+    let noted = Noted { at: &at, gtid: Some(&gtid), change };
+    assert!(state.note(noted, Micros(0), Micros(1)));
 }
 
 fn rows(table: &str) -> LogChange<'_> {
@@ -44,8 +45,12 @@ fn a_change_is_told_when_it_comes_and_again_when_it_is_visible() {
     // one that was fetched before the rows were visible
     let meanwhile = basis(&group, key("t")).expect("it stands");
     let numbers = state.unseen.numbers();
-    assert!(!state.note_visible(&Visible::UpTo(at(9)), numbers) && meanwhile.is_current());
-    assert!(state.note_visible(&Visible::UpTo(at(10)), numbers) && !meanwhile.is_current());
+    assert!(
+        !state.note_visible(&Visible::UpTo(at(9)), numbers, Micros(1)) && meanwhile.is_current()
+    );
+    assert!(
+        state.note_visible(&Visible::UpTo(at(10)), numbers, Micros(1)) && !meanwhile.is_current()
+    );
     assert!(other.is_current());
 }
 
@@ -56,7 +61,7 @@ fn a_change_of_a_parent_is_one_of_its_children() {
     change(&mut state, 10, rows("parent"));
     assert!(!child.is_current());
     let child = basis(&group, key("child")).expect("it stands");
-    assert!(state.note_visible(&Visible::UpTo(at(10)), 1) && !child.is_current());
+    assert!(state.note_visible(&Visible::UpTo(at(10)), 1, Micros(1)) && !child.is_current());
 }
 
 #[test]
@@ -68,13 +73,13 @@ fn a_definition_lets_the_hostgroup_fall_and_a_statement_only_ends_answers() {
     change(&mut state, 20, LogChange::All(Why::Definition));
     assert!(!group.followed.stands() && state.is_stale());
     assert!(!state.unseen.are_seen(state.defined), "keys are read when it is visible");
-    assert!(state.note_visible(&Visible::UpTo(at(20)), 2));
+    assert!(state.note_visible(&Visible::UpTo(at(20)), 2, Micros(1)));
     assert!(state.unseen.are_seen(state.defined));
 }
 
 /// A pulse that waits for what a writer has.
 fn awaited(has: &str) -> Awaited {
-    let (since, has) = (Instant::now(), GtidSet::parse(has));
+    let (since, has) = (Micros(1), GtidSet::parse(has));
     Awaited { hostgroup: 3, pulse: 1, since, has, is_asked: true, end: None }
 }
 
@@ -88,8 +93,8 @@ fn a_pulse_is_passed_when_all_in_front_of_its_end_was_read_and_is_visible() {
     state.awaited.push(awaited("0-1-9"));
     assert!(!state.note_stand(&stand(30, "0-1-8")), "the server does not have it");
     assert!(state.note_stand(&stand(40, "0-1-9")));
-    let passes = |state: &mut State| {
-        state.settle();
+    let passes = |state: &mut FollowedLog| {
+        state.settle(Micros(1));
         state.awaited.is_empty()
     };
     state.position = at(39);
@@ -98,7 +103,7 @@ fn a_pulse_is_passed_when_all_in_front_of_its_end_was_read_and_is_visible() {
     change(&mut state, 50, rows("t"));
     state.position = at(50);
     assert!(!passes(&mut state), "it is not visible");
-    assert!(state.note_visible(&Visible::UpTo(at(40)), 2));
+    assert!(state.note_visible(&Visible::UpTo(at(40)), 2, Micros(1)));
     assert!(passes(&mut state));
 }
 

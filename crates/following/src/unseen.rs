@@ -3,14 +3,13 @@
 //!
 //! Decides which are, of what the server says. Asks nothing.
 
-use std::time::Instant;
-
 use binlog::{Gtid, Position};
+use io::Micros;
 use keeper::gtid_sets::GtidSet;
 
 /// What has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     /// A table, by the key of its names.
     Table(u64),
     /// Any table.
@@ -19,13 +18,14 @@ pub(super) enum Subject {
 
 /// What a server says of what its readers can see.
 #[derive(Debug)]
-pub(super) enum Visible {
+pub enum Visible {
     /// MySQL's `gtid_executed`; `None` where it is empty.
     Executed(Option<GtidSet>),
     /// The place up to which a snapshot of MariaDB sees everything.
     UpTo(Position),
 }
 
+#[derive(Debug)]
 struct UnseenChange {
     /// Goes up with each event.
     number: u64,
@@ -33,12 +33,12 @@ struct UnseenChange {
     gtid: Option<Gtid>,
     subject: Subject,
     /// It is not taken for visible earlier, whatever the server says.
-    hidden_until: Option<Instant>,
+    hidden_until: Option<Micros>,
 }
 
 /// All of a stream, in the order of its log.
-#[derive(Default)]
-pub(super) struct Unseen {
+#[derive(Default, Debug)]
+pub(crate) struct Unseen {
     changes: Vec<UnseenChange>,
     numbers: u64,
 }
@@ -48,11 +48,11 @@ const CHANGES_MAX: usize = 1 << 16;
 
 impl Unseen {
     /// One more; `false` where there are too many.
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         (at, gtid): (&Position, Option<&Gtid>),
         subject: Subject,
-        hidden_until: Option<Instant>,
+        hidden_until: Option<Micros>,
     ) -> bool {
         self.numbers += 1;
         let number = self.numbers;
@@ -74,22 +74,22 @@ impl Unseen {
     }
 
     /// How many changes there have been: those are older than a question that is asked now.
-    pub(super) const fn numbers(&self) -> u64 {
+    pub(crate) const fn numbers(&self) -> u64 {
         self.numbers
     }
 
     /// Whether there are none.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
     /// Whether all of the first so many are visible.
-    pub(super) fn are_seen(&self, numbers: u64) -> bool {
+    pub(crate) fn are_seen(&self, numbers: u64) -> bool {
         self.changes.iter().all(|change| change.number > numbers)
     }
 
     /// Takes out what is visible by the answer to a question that was asked behind `numbers`.
-    pub(super) fn take(&mut self, visible: &Visible, numbers: u64, now: Instant) -> Vec<Subject> {
+    pub(crate) fn take(&mut self, visible: &Visible, numbers: u64, now: Micros) -> Vec<Subject> {
         let is_visible = |change: &UnseenChange| {
             let is_hidden = change.hidden_until.is_some_and(|until| now < until);
             let is_seen = match visible {
@@ -106,7 +106,7 @@ impl Unseen {
     }
 
     /// Whether all that stands in front of a place is visible.
-    pub(super) fn is_seen_up_to(&self, place: &Position) -> bool {
+    pub(crate) fn is_seen_up_to(&self, place: &Position) -> bool {
         !self.changes.iter().any(|change| place.is_behind_or_at(&change.at))
     }
 }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_change_is_visible_behind_its_place_in_a_snapshot() {
-        let (mut unseen, now) = (Unseen::default(), Instant::now());
+        let (mut unseen, now) = (Unseen::default(), Micros(1));
         assert!(unseen.push((&at(10), Some(&maria(1))), A, None));
         assert!(unseen.push((&at(20), Some(&maria(2))), B, None));
         let numbers = unseen.numbers();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_change_is_visible_when_its_transaction_is_executed() {
-        let (mut unseen, now) = (Unseen::default(), Instant::now());
+        let (mut unseen, now) = (Unseen::default(), Micros(1));
         let gtid = |number| Gtid::MySql { origin: [0xab; 16], tag: String::new(), number };
         unseen.push((&at(10), Some(&gtid(3))), A, None);
         unseen.push((&at(20), Some(&gtid(4))), Subject::All, None);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_nothing_of_what_came_behind_its_question() {
-        let (mut unseen, now) = (Unseen::default(), Instant::now());
+        let (mut unseen, now) = (Unseen::default(), Micros(1));
         unseen.push((&at(10), Some(&maria(1))), A, None);
         let numbers = unseen.numbers();
         assert!(!unseen.are_seen(numbers) && unseen.are_seen(0));
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn what_is_hidden_waits_whatever_is_said() {
-        let (mut unseen, now) = (Unseen::default(), Instant::now());
-        let until = now + std::time::Duration::from_secs(1);
+        let (mut unseen, now) = (Unseen::default(), Micros(1));
+        let until = now + Micros::from_secs(1);
         unseen.push((&at(10), Some(&maria(1))), Subject::All, Some(until));
         let numbers = unseen.numbers();
         assert!(unseen.take(&Visible::UpTo(at(99)), numbers, now).is_empty());
