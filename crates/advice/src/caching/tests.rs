@@ -157,7 +157,8 @@ fn a_rule_that_is_pasted_works_and_is_told_as_such() {
         apply: 1,
         ..RuleRow::default()
     };
-    let advice = traffic.advice(std::slice::from_ref(&routing));
+    let behind = RuleRow { rule_id: 7, ..routing.clone() };
+    let advice = traffic.advice(&[routing.clone(), behind]);
     let rules: Vec<_> = advice.iter().filter_map(|it| it.rule.clone()).collect();
     assert_eq!(rules.len(), 3);
     let of = |kind: Kind| {
