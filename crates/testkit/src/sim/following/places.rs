@@ -1,4 +1,4 @@
-//! Places in the logs of a simulation, what servers say that they have, and which servers these are.
+//! Places in the logs of a simulation, what servers say that they have, and which these are.
 
 use binlog::{Gtid, Position};
 use engine::catalog::table_key;
