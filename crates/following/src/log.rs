@@ -112,12 +112,13 @@ pub struct LogAnswers {
 }
 
 impl FollowedLog {
-    /// It is read from `end` on, and tells of every change from now on. Whether it had failed.
-    pub fn stand(&mut self, end: Position, cascades: Cascades) -> bool {
+    /// It is read from `visible` on, in front of which all is, and tells of every change from now on.
+    /// Whether it had failed.
+    pub fn stand(&mut self, visible: Position, cascades: Cascades) -> bool {
         let had_failed = matches!(self.condition, Condition::Failed(_));
         self.condition = Condition::Following;
         self.generation += 1;
-        (self.position, self.cascades) = (end, cascades);
+        (self.position, self.cascades) = (visible, cascades);
         (self.defined, self.known_defined) = (0, 0);
         (self.unseen, self.awaited) = Default::default();
         self.figures.reconnects += u64::from(had_failed);

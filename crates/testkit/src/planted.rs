@@ -64,6 +64,8 @@ pub enum Planted {
     OneTableOnly,
     /// Logs that have not been read so far are taken to have passed what a writer has.
     PassedEarly,
+    /// A log is read from its end on, whatever is visible of what stands in front of it.
+    BegunAtTheEnd,
 }
 
 /// The worker behind what was planted.

@@ -176,6 +176,20 @@ fn sim_finds_answers_that_are_told_behind_a_change_of_what_they_read() {
 }
 
 #[test]
+fn sim_finds_logs_that_are_read_from_behind_what_is_not_visible_yet() {
+    let simulator = Simulator::new();
+    // where streams begin anew often, and rows come into sight late
+    let is_meant = |seed: &u64| {
+        let following = Weather::of(*seed).shares.and_then(|shares| shares.following);
+        following.is_some_and(|it| it.cuts >= 100 && it.delays.hidden_us >= 60_000)
+    };
+    let mut failures = (0..400_000)
+        .filter(is_meant)
+        .filter_map(|seed| simulator.run(seed, Some(Planted::BegunAtTheEnd)).err());
+    println!("{}", failures.next().expect("within 400,000 seeds"));
+}
+
+#[test]
 fn sim_repeats_a_seed_exactly() {
     let simulator = Simulator::new();
     let follows = |seed: &u64| Weather::of(*seed).habits.follows;

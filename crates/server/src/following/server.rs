@@ -3,6 +3,8 @@
 //! there.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use binlog::Position;
 use client::Client;
@@ -174,6 +176,37 @@ impl LoggingServer {
         }
     }
 
+    /// A place in its log to read on from: whatever stands in front of it is visible, but for the
+    /// ends of MariaDB's XA transactions. Waits for that where it has to.
+    pub(super) fn beginning(&mut self) -> Result<Position, String> {
+        if self.is_mariadb {
+            return self.snapshot_place();
+        }
+        let end = self.standing()?.end;
+        // what is in the log has its GTID taken until it is visible
+        let taken = self.ask("SELECT @@global.gtid_owned")?;
+        let Some(taken) = taken.value(0).and_then(taken_gtids) else { return Ok(end) };
+        let until = Instant::now() + VISIBLE_WITHIN;
+        while Instant::now() < until {
+            if let Visible::Executed(Some(executed)) = self.visible()?
+                && executed.covers(&taken)
+            {
+                return Ok(end);
+            }
+            thread::sleep(ASK_EVERY);
+        }
+        Err("transactions in its log do not become visible".to_owned())
+    }
+
+    /// Whether XA transactions of MariaDB have ended, which come into sight in no order with others.
+    pub(super) fn has_ended_xa(&mut self) -> Result<bool, String> {
+        if !self.is_mariadb {
+            return Ok(false);
+        }
+        let answer = self.ask("SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")?;
+        Ok(answer.value(1) != Some("0"))
+    }
+
     /// Where it is: first what it has, then how far its log goes.
     pub(super) fn standing(&mut self) -> Result<LogStand, String> {
         let mut has = None;
@@ -198,6 +231,11 @@ impl LoggingServer {
             let answer = self.ask("SELECT @@global.gtid_executed")?;
             return Ok(Visible::Executed(answer.value(0).and_then(GtidSet::parse)));
         }
+        self.snapshot_place().map(Visible::UpTo)
+    }
+
+    /// The place in MariaDB's log up to which a snapshot sees everything.
+    fn snapshot_place(&mut self) -> Result<Position, String> {
         self.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
         let answer = self.ask("SHOW STATUS LIKE 'binlog_snapshot_%'")?;
         self.ask("COMMIT")?;
@@ -209,7 +247,7 @@ impl LoggingServer {
             answer.rows.iter().find(is_it)?.get(1)?.as_deref()
         };
         let (file, offset) = (value("binlog_snapshot_file"), value("binlog_snapshot_position"));
-        Ok(Visible::UpTo(place(file, offset)?))
+        place(file, offset)
     }
 
     fn ask(&mut self, text: &str) -> Result<TextResult, String> {
@@ -236,6 +274,12 @@ pub(super) fn explained(error: &client::Error, is_mariadb: bool) -> String {
 /// What shows an account all of both.
 const SEES_VIEWS: &str = "GRANT REFERENCES, SHOW VIEW ON *.* to it";
 
+/// What was being committed when a stream begins is visible within that time, or it begins anew.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The pause between two questions whether it is.
+const ASK_EVERY: Duration = Duration::from_millis(2);
+
 /// ER_PARSE_ERROR.
 const SYNTAX: u16 = 1064;
 
@@ -243,6 +287,17 @@ const SYNTAX: u16 = 1064;
 fn named<'a>(answer: &'a TextResult, column: &str) -> Option<&'a str> {
     let at = answer.columns.iter().position(|name| name.eq_ignore_ascii_case(column))?;
     answer.value(at)
+}
+
+/// The GTIDs of MySQL's `gtid_owned`, which names behind each the threads that have it:
+/// `origin:23#7:24#9`.
+fn taken_gtids(told: &str) -> Option<GtidSet> {
+    let mut is_thread = false;
+    let is_of_gtid = |c: &char| {
+        is_thread = *c == '#' || is_thread && c.is_ascii_digit();
+        !is_thread
+    };
+    GtidSet::parse(&told.chars().filter(is_of_gtid).collect::<String>())
 }
 
 fn place(file: Option<&str>, offset: Option<&str>) -> Result<Position, String> {
@@ -254,6 +309,16 @@ fn place(file: Option<&str>, offset: Option<&str>) -> Result<Position, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn taken_gtids_are_read_without_the_threads_that_have_them() {
+        let origins =
+            ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"];
+        let [one, other] = origins;
+        let taken = taken_gtids(&format!("{one}:23#7#8:24#9,\n{other}:tag:5#11:6#2"));
+        assert_eq!(taken, GtidSet::parse(&format!("{one}:23-24,{other}:tag:5-6")));
+        assert!(taken.is_some() && taken_gtids("").is_none());
+    }
 
     #[test]
     fn what_is_not_allowed_is_told_with_what_is_to_be_granted() {

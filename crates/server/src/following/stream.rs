@@ -15,7 +15,7 @@ use binlog::{LogStream, Noted, Position};
 use engine::caching::server_key;
 use engine::report::Printable;
 use engine::stats::LogStreamRow;
-use following::{Cascades, Condition, FollowedGroup, FollowedLog, LogAnswers, LogStand};
+use following::{Cascades, Condition, FollowedGroup, FollowedLog, LogAnswers};
 use io::Micros;
 use keeper::Endpoint;
 use keeper::gtid_sets::GtidSet;
@@ -149,21 +149,27 @@ impl ServerLog {
                 self.fail(reason);
             }
             pause = if began.elapsed() > PAUSE_MAX { PAUSE_MIN } else { pause };
-            let state = self.state();
-            // woken only to end
-            drop(self.news.wait_timeout_while(state, pause, |_| !self.is_over()));
+            self.wait(pause);
             pause = (pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    /// Waits for so long, or until it is to end.
+    fn wait(&self, pause: Duration) {
+        drop(self.news.wait_timeout_while(self.state(), pause, |_| !self.is_over()));
     }
 
     fn is_over(&self) -> bool {
         self.ends.load(Ordering::Relaxed)
     }
 
-    /// Follows the log from its end on, until it cannot be; fails where it cannot be at all.
+    /// Follows the log from what is visible on, until it cannot be; fails where it cannot be at all.
     fn follow(&self, publisher: &Publisher) -> Result<(), String> {
         let mut server = LoggingServer::new(self.target.connect(publisher, "tidegate_cache")?)?;
-        let LogStand { end, .. } = server.standing()?;
+        let end = server.beginning()?;
+        if server.has_ended_xa()? {
+            self.wait(Duration::from_micros(XA_HIDDEN.0));
+        }
         server.check()?;
         server.check_engines()?;
         let cascades = server.cascades()?;

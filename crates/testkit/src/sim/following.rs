@@ -297,15 +297,15 @@ impl SimFollower {
             Due::Adopt => self.adopt(data, at),
             Due::Begin(server) => {
                 let connection = self.logs[server].connection;
-                let (end, next) = (end_of(data, server), data.servers[server].log.len());
-                self.plan_within(at, 2_000, Due::Stands(server, connection, end, next));
+                let (visible, next) = self.beginning(server, at, data);
+                self.plan_within(at, 2_000, Due::Stands(server, connection, visible, next));
             }
-            Due::Stands(server, connection, end, next) => {
+            Due::Stands(server, connection, visible, next) => {
                 let log = &mut self.logs[server];
                 if log.connection != connection {
                     return;
                 }
-                log.log.stand(end, cascades());
+                log.log.stand(visible, cascades());
                 (log.next, log.is_cut) = ((next, 0), false);
                 (log.delivers, log.asks) = (false, false);
                 board.count("log: begun");
@@ -373,6 +373,17 @@ impl SimFollower {
 
     fn has(&self, bug: Planted) -> bool {
         self.bug == Some(bug)
+    }
+
+    /// Where a log is read on from, and the number of its next entry: whatever is in front of that
+    /// is visible.
+    fn beginning(&self, server: usize, at: Micros, data: &Followable) -> (Position, usize) {
+        let log = &data.servers[server].log;
+        let is_visible = |entry: &&LogEntry| {
+            self.has(Planted::BegunAtTheEnd) || data.is_visible(server, entry.write, at)
+        };
+        let next = log.iter().take_while(is_visible).count();
+        (next.checked_sub(1).map_or_else(begin, end_of_entry), next)
     }
 
     /// An event of a log arrives, or its stream breaks.
