@@ -8,8 +8,8 @@ use crate::calls_table::{CALLS, OTHERS, WORDS};
 use crate::kinds_table::{OF_ONE_KIND, SESSION_VARIABLES};
 use crate::lexer::{Lexer, TokenKind};
 
-/// Whether a text without strings has a word outside of its comments; what servers execute of these
-/// counts.
+/// Whether a text of ASCII without strings has a word outside of its comments; what servers execute
+/// of these counts.
 pub fn has_word(text: &[u8], word: &[u8]) -> bool {
     let mut lexer = Lexer::new(text, Modes::default());
     while let Some(token) = lexer.next_token() {

@@ -474,8 +474,9 @@ fn reasons_of(facts: &Facts, text: &[u8]) -> Holds {
         holds.set(Holds::LAST_INSERT_ID, true);
     }
     let starts = facts.effects.intersects(Effects::TRANSACTION_START) && names(text, b"read");
-    // by itself it has no strings, and a comment says nothing
-    if starts && (may_set || sql::has_word(text, b"read")) {
+    // by itself it has no strings, and a comment says nothing; where a word ends may depend on the
+    // character set
+    if starts && (may_set || !text.is_ascii() || sql::has_word(text, b"read")) {
         holds.set(Holds::CHARACTERISTICS, true);
     }
     // the server tells of a change in any case, not of what a function or trigger did
@@ -543,4 +544,28 @@ fn long_facts(text: &[u8], modes: Modes) -> Facts {
         }
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_transaction_is_is_seen_wherever_its_words_end() {
+        let texts: [&[u8]; 4] = [
+            b"START TRANSACTION READ ONLY",
+            b"START TRANSACTION\xa0READ ONLY",
+            b"START TRANSACTION READ\xa0ONLY",
+            b"START\xa0TRANSACTION/**/READ\xa0WRITE",
+        ];
+        for text in texts {
+            let facts = sql::Modes::all().map(|modes| sql::facts_in(text, modes));
+            let starts = |facts: &Facts| facts.effects.intersects(Effects::TRANSACTION_START);
+            let starting: Vec<_> = facts.filter(starts).collect();
+            assert!(!starting.is_empty(), "{text:?}");
+            for facts in starting {
+                assert!(holds_of(&facts, text).intersects(Holds::CHARACTERISTICS), "{text:?}");
+            }
+        }
+    }
 }
