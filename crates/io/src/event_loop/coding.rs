@@ -10,8 +10,9 @@ use crate::sockets::{Phase, Sock};
 
 /// The least room that bytes for a codec are received into.
 const RECV_ROOM_MIN: usize = 32 * 1024;
-/// How much is decoded of one socket in a turn before others have theirs: a few bytes may come to
-/// any number of them, and the service has something to do for each.
+/// How much is decoded of one socket in a turn before others have theirs, and of all together that
+/// go on from the turn before: a few bytes may come to any number of them, and the service has
+/// something to do for each.
 const DECODED_BYTES_MAX: usize = 64 * 1024;
 
 impl<D: Driver> Edge<D> {
@@ -196,6 +197,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
             if given > 0 {
                 // an error behind these bytes comes again
                 shared += given;
+                self.edge.decoded = self.edge.decoded.wrapping_add(given);
                 self.offer(sock);
                 continue;
             }
@@ -214,15 +216,20 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
-    /// Goes on with sockets that had their share of the turn before, or wait for their turn. A turn
-    /// has one step that takes long: a handshake's takes some 200 us, and crowds connect at the
-    /// same moment.
+    /// Goes on with sockets that had their share of the turn before, or wait for their turn, until
+    /// they have had one share together. A turn has one step that takes long: a handshake's takes
+    /// some 200 us, and crowds connect at the same moment.
     pub(super) fn go_on_decoding(&mut self, socks: Vec<Sock>) {
         if socks.is_empty() {
             return;
         }
         let (mut has_stepped, mut waiting) = (false, Vec::new());
+        let before = self.edge.decoded;
         for sock in socks {
+            if self.edge.decoded.wrapping_sub(before) >= DECODED_BYTES_MAX {
+                waiting.push(sock);
+                continue;
+            }
             let socket = self.edge.sockets.find_mut(sock);
             let Some(coded) = socket.and_then(|socket| socket.coded.as_mut()) else { continue };
             if coded.is_costly() && std::mem::replace(&mut has_stepped, true) {

@@ -38,6 +38,8 @@ pub struct Edge<D: Driver> {
     pub(super) offers: Vec<Sock>,
     /// Sockets whose codecs go on decoding in the next turn.
     pub(super) decoding: Vec<Sock>,
+    /// Bytes that codecs have decoded so far; begins anew at the end of its range.
+    pub(super) decoded: usize,
     /// Connects that completed at once and are not reported yet.
     pub(super) connected: Vec<Sock>,
     /// Ends that are not reported yet.
@@ -73,6 +75,7 @@ impl<D: Driver> Edge<D> {
             dirty: Vec::new(),
             offers: Vec::new(),
             decoding: Vec::new(),
+            decoded: 0,
             connected: Vec::new(),
             ended: Vec::new(),
             drained: Vec::new(),
