@@ -1,5 +1,10 @@
 //! What columns that hold JSON say: it is valid as a whole, and members are found.
 
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
@@ -27,11 +32,45 @@ fn members(text: &str) -> Result<Map<String, Value>, String> {
     match text {
         "" => Ok(Map::new()),
         text => match parse(text)? {
-            Value::Object(members) => Ok(members),
+            Value::Object(members) => match repeated(text) {
+                None => Ok(members),
+                Some(name) => Err(format!("{name} is given twice")),
+            },
             Value::Null => Ok(Map::new()),
             _ => Err("no object: write {\"name\": value}".to_owned()),
         },
     }
+}
+
+/// A name that several members of a text have, which holds an object.
+fn repeated(text: &str) -> Option<String> {
+    struct Names(Option<String>);
+
+    impl<'de> Deserialize<'de> for Names {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            from.deserialize_map(Self(None))
+        }
+    }
+
+    impl<'de> Visitor<'de> for Names {
+        type Value = Self;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<Self, A::Error> {
+            let mut known = HashSet::new();
+            while let Some((name, IgnoredAny)) = members.next_entry::<String, IgnoredAny>()? {
+                if !known.insert(name.clone()) {
+                    self.0.get_or_insert(name);
+                }
+            }
+            Ok(self)
+        }
+    }
+
+    serde_json::from_str::<Names>(text).ok().and_then(|names| names.0)
 }
 
 /// The `pipeline_depth` of a column that holds JSON: commands of several sessions on one
@@ -109,10 +148,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_members_with_one_name_the_last_counts() {
-        let text = r#" {"zones" : [1, -0.5e+3, "x\"\u0041\n", null, {}], "zones":3} "#;
+    fn members_have_names_of_their_own() {
+        let text = r#" {"weight" : [1, -0.5e+3, "x\"\u0041\n", null, {}], "zones":3} "#;
         assert_eq!(number(text, "zones", 3), Ok(Some(3)));
-        assert_eq!(number(text, "weight", 3), Ok(None));
+        let twice = r#"{"a": {"a": 1, "b": 2}, "zones": 3, "zon\u0065s": 3}"#;
+        assert_eq!(number(twice, "zones", 3), Err("zones is given twice".to_owned()));
+        assert_eq!(number(&twice.replace("zon\\u", "x"), "zones", 3), Ok(Some(3)));
+        assert_eq!(number(text, "pipeline_depth", 3), Ok(None));
         assert_eq!((names(""), names("null")), (Ok(Vec::new()), Ok(Vec::new())));
         for text in [r#""{\"zones\": 1}""#, r#"[{"zones":1}]"#, "3", "true"] {
             let refused = Err("no object: write {\"name\": value}".to_owned());
