@@ -9,9 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, RunDir, SplitOptions};
+use live::encrypted::Encrypted;
 use live::{Login, Proxy, Said, client as driver, encrypted};
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use rustls::ClientConfig;
 
 /// What a reading five times a second takes at most.
 const SOON: Duration = Duration::from_secs(5);
@@ -342,6 +344,91 @@ fn guesses_count_where_a_server_is_slow_to_refuse() {
     assert_eq!(proxy.counter("logins_held_up").expect("told"), 2);
 }
 
+/// A proxy whose accounts `lent` and `right` have their passwords at a server, behind another proxy.
+struct Lent {
+    proxy: Proxy,
+    tls: Arc<ClientConfig>,
+    _dir: RunDir,
+}
+
+impl Lent {
+    /// In front of a server on a port, with more variables.
+    fn start(port: u16, variables: &str) -> Self {
+        let dir = RunDir::create().expect("a directory");
+        let arguments = [OsString::from("--datadir"), dir.path().into()];
+        let proxy = Proxy::start_with(&arguments, |interfaces| {
+            let user = |name: &str| {
+                format!(
+                    "[[mysql_users]]\nusername = \"{name}\"\n\
+                     attributes = '{{\"password_from\": \"login\"}}'\n"
+                )
+            };
+            format!(
+                "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
+                 proxy_protocol_networks = \"127.0.0.1\"\n{variables}{}{}\
+                 [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\n\
+                 port = {port}\nmax_connections = 100\n",
+                user("lent"),
+                user("right"),
+            )
+        })
+        .expect("tidegate starts");
+        let tls = encrypted::trusting(&dir.path().join("tidegate-ca.pem"), rustls::ALL_VERSIONS)
+            .expect("the authority of the proxy");
+        Self { proxy, tls, _dir: dir }
+    }
+
+    /// A login from an address, with the last number of it.
+    fn logs_in(&self, address: u8, user: &str) -> anyhow::Result<Encrypted> {
+        let header = format!("PROXY TCP4 192.0.2.{address} 192.0.2.1 4000 3306\r\n");
+        encrypted::log_in_behind(header.as_bytes(), self.proxy.port, &self.tls, (user, "one"))
+    }
+
+    /// What so many logins at once came to, all from one address.
+    fn log_in_at_once(&self, count: usize, user: &str) -> Vec<anyhow::Result<Encrypted>> {
+        thread::scope(|scope| {
+            let logins: Vec<_> =
+                (0..count).map(|_| scope.spawn(|| self.logs_in(7, user))).collect();
+            logins.into_iter().map(|login| login.join().expect("it ends")).collect()
+        })
+    }
+}
+
+/// How long a wrong password counts is no matter of those with right ones: they wait for a place
+/// among those that servers are asked about, which takes as long as these take.
+#[test]
+fn right_passwords_from_one_address_do_not_wait_as_long_as_wrong_ones() {
+    let port = lab::free_port().expect("a port");
+    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, |_| Login::In, |_| Said::Done)
+        .expect("it listens");
+    let lent = Lent::start(port, "failed_connection_delay = 3600000\n");
+    let told = lent.log_in_at_once(30, "right");
+    let refused: Vec<_> = told.iter().filter_map(|told| told.as_ref().err()).collect();
+    assert!(refused.is_empty(), "{refused:?}");
+    assert!(lent.proxy.counter("logins_held_up").expect("told") > 0, "none had to wait");
+}
+
+/// Whoever cannot be asked about in time has not guessed.
+#[test]
+fn a_password_that_no_server_was_free_to_look_at_is_no_guess() {
+    const CLIENTS: usize = 60;
+    let port = lab::free_port().expect("a port");
+    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, |_| Login::Silent, |_| Said::Done)
+        .expect("it listens");
+    let lent = Lent::start(
+        port,
+        "failed_connections_threshold = 100\nshun_on_failures = 1000\n\
+         client_host_cache_size = 10\nclient_host_error_counts = 1000\n\
+         connect_timeout_server = 1000\nconnect_timeout_client = 1500\n",
+    );
+    for told in lent.log_in_at_once(CLIENTS, "lent") {
+        let error = told.err().expect("no server lets it in").to_string();
+        assert!(error.contains("9001"), "{error}");
+    }
+    let log = lent.proxy.log();
+    assert!(log.contains("as many connections to each server as may prove passwords do so"));
+}
+
 /// Strangers have a server asked about as many passwords as there may be, to none of which it says
 /// anything. Whoever has the right one, at another address, is let in soon.
 #[test]
@@ -353,34 +440,12 @@ fn guesses_from_a_few_addresses_keep_no_other_address_out() {
     let logs_in = |user: &str| if user == "lent" { Login::Silent } else { Login::In };
     live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, logs_in, |_| Said::Done)
         .expect("it listens");
-    let dir = RunDir::create().expect("a directory");
-    let arguments = [OsString::from("--datadir"), dir.path().into()];
-    let proxy = Proxy::start_with(&arguments, |interfaces| {
-        let user = |name: &str| {
-            format!(
-                "[[mysql_users]]\nusername = \"{name}\"\n\
-                 attributes = '{{\"password_from\": \"login\"}}'\n"
-            )
-        };
-        format!(
-            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
-             failed_connections_threshold = 100\nshun_on_failures = 1000\n\
-             proxy_protocol_networks = \"127.0.0.1\"\n\
-             connect_timeout_server = 800\nconnect_timeout_client = 10000\n{}{}\
-             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
-             max_connections = 100\n",
-            user("lent"),
-            user("right"),
-        )
-    })
-    .expect("tidegate starts");
-    let tls = encrypted::trusting(&dir.path().join("tidegate-ca.pem"), rustls::ALL_VERSIONS)
-        .expect("the authority of the proxy");
-    let logs_in = |address: u8, user: &str| {
-        let header = format!("PROXY TCP4 192.0.2.{address} 192.0.2.1 4000 3306\r\n");
-        let login = (user, "one");
-        encrypted::log_in_behind(header.as_bytes(), proxy.port, &tls, login).map(drop)
-    };
+    let lent = Lent::start(
+        port,
+        "failed_connections_threshold = 100\nshun_on_failures = 1000\n\
+         connect_timeout_server = 800\nconnect_timeout_client = 10000\n",
+    );
+    let logs_in = |address, user| lent.logs_in(address, user).map(drop);
     let is_over = AtomicBool::new(false);
     let guess = |address: u8| {
         let began = Instant::now();
@@ -392,7 +457,7 @@ fn guesses_from_a_few_addresses_keep_no_other_address_out() {
         for address in (2..2 + STRANGERS).flat_map(|address| [address; CLIENTS_EACH]) {
             scope.spawn(move || guess(address));
         }
-        let held_up = || proxy.counter("logins_held_up").expect("told") > 50;
+        let held_up = || lent.proxy.counter("logins_held_up").expect("told") > 50;
         live::eventually("more guess than may", SOON, held_up);
         let took: Vec<_> = (0..6)
             .map(|_| {

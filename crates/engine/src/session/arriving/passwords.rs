@@ -16,6 +16,7 @@ use crate::guesses::{GuessLimits, Guesser};
 use crate::ids::SessionId;
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::report::LogEvent;
 use crate::session::Phase;
 use crate::session::arriving::login::{Expect, Login};
 use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned, PasswordRank, Users};
@@ -23,6 +24,9 @@ use crate::users::{Account, AskedProof, Credential, Form, Lack, Learned, Passwor
 /// How long a password waits at least that servers are to be asked about, where its address has its
 /// share.
 const PROOF_PAUSE_US: u64 = 20_000;
+
+/// When it is looked at the latest whether places have been given back.
+const LOOK_AGAIN_US: u64 = 500_000;
 
 /// What a client has shown and nobody has looked at.
 #[derive(Debug)]
@@ -34,8 +38,10 @@ pub(crate) struct Unjudged {
 /// What nobody has looked at.
 #[derive(Debug)]
 enum Unlooked {
-    /// What is to prove the password.
+    /// What is to prove the password, where too many were wrong.
     Proof(Shown<'static>),
+    /// The same, where servers are asked about as many as they may be.
+    AtServers(Shown<'static>),
     /// The certificate that the listener demands; behind it the response to the challenge.
     AtListener(Vec<u8>),
 }
@@ -172,8 +178,12 @@ impl Proxy {
         let login = match self.begin_proof(id, login, &shown) {
             Ok(login) => login,
             Err(login) => {
-                let what = Unlooked::Proof(shown.into_owned());
-                return self.hold_up(id, Unjudged { login, what }, PROOF_PAUSE_US);
+                let what = Unlooked::AtServers(shown.into_owned());
+                return self.hold_up(
+                    id,
+                    Unjudged { login, what },
+                    (PROOF_PAUSE_US, PROOF_PAUSE_US),
+                );
             }
         };
         let guesses = &self.offer.guesses;
@@ -189,7 +199,7 @@ impl Proxy {
             Ok(()) => self.weigh(id, login, &shown, by_name),
             Err(wait_us) => {
                 let what = Unlooked::Proof(shown.into_owned());
-                self.hold_up(id, Unjudged { login, what }, wait_us);
+                self.hold_up(id, Unjudged { login, what }, self.after_guesses(wait_us));
             }
         }
     }
@@ -219,12 +229,17 @@ impl Proxy {
         if login.proof.is_some() { Ok(login) } else { Err(login) }
     }
 
-    /// What is shown is looked at later.
-    fn hold_up(&mut self, id: SessionId, mut unjudged: Unjudged, wait_us: u64) {
-        unjudged.login.proof = None;
-        // not for all who wait at the same moment
+    /// When a login is looked at again that waits for others' wrong passwords to count no more, or
+    /// to turn out to be right.
+    fn after_guesses(&self, wait_us: u64) -> (u64, u64) {
         let each_us = self.snapshot.vars.failed_connection_delay_ms * 1000;
-        let jitter_us = self.pool.random() % each_us.max(1);
+        (wait_us.min(LOOK_AGAIN_US), each_us.min(LOOK_AGAIN_US))
+    }
+
+    /// What is shown is looked at later, and not for all who wait at the same moment.
+    fn hold_up(&mut self, id: SessionId, mut unjudged: Unjudged, (wait_us, spread_us): (u64, u64)) {
+        unjudged.login.proof = None;
+        let jitter_us = self.pool.random() % spread_us.max(1);
         let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Unjudged(unjudged);
@@ -237,7 +252,7 @@ impl Proxy {
         if let Err((login, wait_us)) = self.come_in(id, login, response) {
             self.stats.logins_held_up += 1;
             let what = Unlooked::AtListener(response.to_vec());
-            self.hold_up(id, Unjudged { login, what }, wait_us);
+            self.hold_up(id, Unjudged { login, what }, self.after_guesses(wait_us));
         }
     }
 
@@ -247,20 +262,37 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         match std::mem::replace(&mut session.phase, Phase::Idle) {
             Phase::Unjudged(Unjudged { login, what }) if now_us < due_us => match what {
-                Unlooked::Proof(shown) => self.try_proof(id, login, shown),
+                Unlooked::Proof(shown) | Unlooked::AtServers(shown) => {
+                    self.try_proof(id, login, shown);
+                }
                 Unlooked::AtListener(response) => {
                     if let Err((login, wait_us)) = self.come_in(id, login, &response) {
                         let what = Unlooked::AtListener(response);
-                        self.hold_up(id, Unjudged { login, what }, wait_us);
+                        self.hold_up(id, Unjudged { login, what }, self.after_guesses(wait_us));
                     }
                 }
             },
+            // nobody has guessed
+            Phase::Unjudged(Unjudged { login, what: Unlooked::AtServers(_) }) => {
+                self.refuse_unlooked(id, &login);
+            }
             Phase::Unjudged(unjudged) => {
                 self.note_login(id, true);
                 self.refuse(id, unjudged.login.seq, error::too_many_wrong_passwords());
             }
             other => session.phase = other,
         }
+    }
+
+    /// No server could be asked about a password in the time that there is for a login.
+    fn refuse_unlooked(&mut self, id: SessionId, login: &Login) {
+        let Some(account) = &login.account else { return self.impossible(()) };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let (hostgroup, connection) = (account.default_hostgroup, session.client.connection);
+        let waited_ms = self.snapshot.vars.connect_timeout_client_ms;
+        let error = error::connect_timeout(hostgroup, waited_ms, error::PROOFS_TAKEN);
+        self.report_client(LogEvent::NoConnection { hostgroup, connection, error });
+        self.refuse(id, login.seq, error::unproved());
     }
 
     /// The limits on guesses at the password of a name.

@@ -89,7 +89,11 @@ impl Proxy {
         avoid: Option<usize>,
         (again, for_lag): (bool, bool),
     ) {
-        let wait_us = self.patience_us(id, job.what);
+        let wait_us = match self.has_no_proof_left(id, job.hostgroup) {
+            // until a server is free to look at a password
+            true => self.patience_us(id, What::Plain),
+            false => self.patience_us(id, job.what),
+        };
         let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
         self.stats.checkouts_waited += 1;
         let now_us = self.now_us;
