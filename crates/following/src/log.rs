@@ -112,8 +112,8 @@ pub struct LogAnswers {
 }
 
 impl FollowedLog {
-    /// It is read from `visible` on, in front of which all is, and tells of every change from now on.
-    /// Whether it had failed.
+    /// It is read from `visible` on, in front of which all is, and tells of every change from now
+    /// on. Whether it had failed.
     pub fn stand(&mut self, visible: Position, cascades: Cascades) -> bool {
         let had_failed = matches!(self.condition, Condition::Failed(_));
         self.condition = Condition::Following;

@@ -344,7 +344,7 @@ fn guesses_count_where_a_server_is_slow_to_refuse() {
     assert_eq!(proxy.counter("logins_held_up").expect("told"), 2);
 }
 
-/// A proxy whose accounts `lent` and `right` have their passwords at a server, behind another proxy.
+/// A proxy behind another one, whose accounts `lent` and `right` have their passwords at a server.
 struct Lent {
     proxy: Proxy,
     tls: Arc<ClientConfig>,

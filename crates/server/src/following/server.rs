@@ -198,7 +198,8 @@ impl LoggingServer {
         Err("transactions in its log do not become visible".to_owned())
     }
 
-    /// Whether XA transactions of MariaDB have ended, which come into sight in no order with others.
+    /// Whether XA transactions of MariaDB have ended, which come into sight in no order with
+    /// others.
     pub(super) fn has_ended_xa(&mut self) -> Result<bool, String> {
         if !self.is_mariadb {
             return Ok(false);

@@ -163,7 +163,8 @@ impl ServerLog {
         self.ends.load(Ordering::Relaxed)
     }
 
-    /// Follows the log from what is visible on, until it cannot be; fails where it cannot be at all.
+    /// Follows the log from what is visible on, until it cannot be; fails where it cannot be at
+    /// all.
     fn follow(&self, publisher: &Publisher) -> Result<(), String> {
         let mut server = LoggingServer::new(self.target.connect(publisher, "tidegate_cache")?)?;
         let end = server.beginning()?;
