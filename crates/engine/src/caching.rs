@@ -336,6 +336,8 @@ mod tests {
             ),
             ("SELECT 1 FROM x UNION ALL (SELECT 2 FROM stock.items ORDER BY 1)", "stock.items"),
             ("SELECT a FROM .items", "shop.items"),
+            ("SELECT a FROM logs.20240101", "logs.20240101"),
+            ("SELECT a FROM x, logs.3e8f l", "logs.3e8f"),
             ("SELECT `it``ems`.a FROM `it``ems`", "shop.items"),
         ];
         for (text, named) in table {

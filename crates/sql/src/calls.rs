@@ -163,6 +163,8 @@ mod tests {
             ("SELECT sleep /* */ (1)", false),
             ("SELECT BENCHMARK(10, MD5('a'))", false),
             ("SELECT mine(1)", false),
+            ("SELECT s.24(1)", false),
+            ("SELECT s.1e5(1)", false),
             ("SELECT test.count(1)", false),
             ("SELECT `count`(1)", false),
             ("SELECT \"count\"(1)", false),

@@ -288,6 +288,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn number_or_word(&mut self, start: usize) -> TokenKind {
+        // behind the dot that parts names there are no numbers
+        if start > 0 && self.bytes.get(start - 1) == Some(&b'.') {
+            return self.word_from_digits();
+        }
         if self.peek(0) == b'0' && self.bits(start) {
             return TokenKind::Bits;
         }

@@ -44,7 +44,7 @@ fn cuts_words_numbers_and_marks() {
 
 #[test]
 fn tells_numbers_from_words_that_begin_with_digits() {
-    use TokenKind::{Bits, Number, Word};
+    use TokenKind::{Bits, Number, Punct, Word};
     for (text, expected) in [
         ("1", vec![(Number, "1")]),
         ("1.", vec![(Number, "1.")]),
@@ -63,6 +63,11 @@ fn tells_numbers_from_words_that_begin_with_digits() {
         ("0b02", vec![(Word, "0b02")]),
         ("x'1F'", vec![(Bits, "x'1F'")]),
         ("B'01'", vec![(Bits, "B'01'")]),
+        ("1 .5", vec![(Number, "1"), (Number, ".5")]),
+        ("a.24", vec![(Word, "a"), (Punct(b'.'), "."), (Word, "24")]),
+        ("a.0x1F", vec![(Word, "a"), (Punct(b'.'), "."), (Word, "0x1F")]),
+        ("a.1e5", vec![(Word, "a"), (Punct(b'.'), "."), (Word, "1e5")]),
+        ("a.3e8f,", vec![(Word, "a"), (Punct(b'.'), "."), (Word, "3e8f"), (Punct(b','), ",")]),
     ] {
         assert_eq!(lexemes(text), expected, "{text}");
     }

@@ -30,6 +30,7 @@ fn tables_are_what_stands_where_tables_do() {
             &["a", "b", "f"],
         ),
         ("DELETE FROM t WHERE a=1", &["t"]),
+        ("SELECT a FROM s.24, s.0x1f AS x, s.1e5 WHERE b=1.5", &["24", "0x1f", "1e5"]),
         ("DELETE a FROM a JOIN b", &["a", "b"]),
         ("DELETE FROM a USING a JOIN b", &["a", "a", "b"]),
         ("SELECT a FROM t FOR UPDATE", &["t"]),
