@@ -199,7 +199,9 @@ fn trust(
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     if let Some(revoked) = &terms.revoked {
         // a certificate of an authority without a list is no worse than without any list
-        builder = builder.with_crls(revoked.revoked()?).allow_unknown_revocation_status();
+        let lists = revoked.revoked()?;
+        told.extend(lists.iter().filter_map(|list| revoked.told_of_list(list)));
+        builder = builder.with_crls(lists).allow_unknown_revocation_status();
     }
     let trust = builder
         .build()

@@ -3,21 +3,22 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName};
 use x509_parser::extensions::GeneralName;
 use x509_parser::objects::{oid_registry, oid2abbrev};
-use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
+use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate, X509Name};
 
 use crate::handshake::{Shown, Trust};
 
-/// A certificate in use, for whoever wants to know which one it is and how long it is good.
+/// A certificate in use, or a list of revoked ones, for whoever wants to know which one it is and
+/// how long it is good.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certificate {
     /// The file that it came from; empty for one that was made in memory.
     pub file: String,
-    /// What it is for, as the setting that names it: `ssl_cert`, `ssl_ca`.
+    /// What it is for, as the setting that names it: `ssl_cert`, `ssl_ca`, `ssl_crl`.
     pub setting: &'static str,
-    /// Its subject.
+    /// Its subject; empty for a list.
     pub subject: String,
     /// Who has signed it.
     pub issuer: String,
@@ -29,7 +30,8 @@ pub struct Certificate {
     pub fingerprint: String,
     /// Seconds since 1970 from which on it is good.
     pub not_before_s: i64,
-    /// Seconds since 1970 until which it is good.
+    /// Seconds since 1970 until which it is good. A list still counts behind that, and lacks what
+    /// was revoked since.
     pub not_after_s: i64,
 }
 
@@ -55,12 +57,41 @@ impl Certificate {
         })
     }
 
+    /// What a list of revoked ones says; `None` where it cannot be read, or tells of no next one.
+    pub(crate) fn of_list(
+        setting: &'static str,
+        file: String,
+        list: &CertificateRevocationListDer<'_>,
+    ) -> Option<Self> {
+        let (_, parsed) = CertificateRevocationList::from_der(list).ok()?;
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, list);
+        Some(Self {
+            file,
+            setting,
+            subject: String::new(),
+            issuer: distinguished(parsed.issuer()),
+            names: Vec::new(),
+            serial: parsed.crl_number().map_or_else(String::new, |number| format!("{number:x}")),
+            fingerprint: hexadecimal(digest.as_ref()),
+            not_before_s: parsed.last_update().timestamp(),
+            not_after_s: parsed.next_update()?.timestamp(),
+        })
+    }
+
+    /// Whether it is a list of revoked ones.
+    pub fn is_list(&self) -> bool {
+        self.setting == LISTS
+    }
+
     /// Whole days that are left of it at a time, in seconds since 1970; less than none once it has
     /// expired.
     pub fn days_left(&self, now_s: i64) -> i64 {
         (self.not_after_s - now_s).div_euclid(86_400)
     }
 }
+
+/// The setting that names lists of revoked certificates.
+const LISTS: &str = "ssl_crl";
 
 /// The certificate that a client has shown; `trust` is asked about it later.
 pub(crate) fn shown(chain: &[CertificateDer<'static>], trust: Option<Arc<Trust>>) -> Option<Shown> {

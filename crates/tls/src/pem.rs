@@ -109,6 +109,14 @@ impl Pem {
         Certificate::of(self.setting, self.file.clone(), certificate)
     }
 
+    /// What a list of it says.
+    pub(crate) fn told_of_list(
+        &self,
+        list: &CertificateRevocationListDer<'_>,
+    ) -> Option<Certificate> {
+        Certificate::of_list(self.setting, self.file.clone(), list)
+    }
+
     /// A fault of it.
     pub(crate) fn fault(&self, reason: &str) -> TlsFault {
         match self.file.as_str() {

@@ -122,7 +122,7 @@ fn clients(dir: &RunDir) {
     };
     let list = CertificateRevocationListParams {
         this_update: date_time_ymd(2024, 1, 1),
-        next_update: date_time_ymd(2099, 1, 1),
+        next_update: date_time_ymd(2024, 2, 1),
         crl_number: SerialNumber::from(1),
         issuing_distribution_point: None,
         revoked_certs: vec![revoked],
@@ -179,6 +179,9 @@ fn each_word_is_demanded_at_its_listener_alone() {
         let is_it = got == expected || got.starts_with(untrusted) && got.starts_with(expected);
         assert!(is_it, "{port} {options:?}: {got}");
     }
+    // a list that should have been replaced still counts, and its operator is told
+    let log = scene.proxy.log();
+    assert!(log.contains("a list of revoked certificates is out of date"), "{log}");
     // a password is not looked at before
     assert_eq!(scene.proxy.counter("denied_password").expect("counted"), 0);
     assert_eq!(scene.proxy.counter("denied_without_tls").expect("counted"), 6);

@@ -405,7 +405,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_certificates",
-        doc: "Certificates that clients are shown over TLS (ssl_cert), and authorities that vouch for clients' own (ssl_ca). file is empty for what was made in memory; names are separated by blanks; sha256 is the fingerprint. not_before and not_after are in seconds since 1970.",
+        doc: "Certificates that clients are shown over TLS (ssl_cert), authorities that vouch for clients' own (ssl_ca), and lists of those that are revoked (ssl_crl; serial is the list's number, and a list still counts behind not_after). file is empty for what was made in memory; names are separated by blanks; sha256 is the fingerprint. not_before and not_after are in seconds since 1970.",
         columns: &[
             column("setting", "VARCHAR", NOT_NULL, "", ""),
             column("file", "VARCHAR", NOT_NULL, "", ""),

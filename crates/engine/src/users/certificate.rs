@@ -1,6 +1,7 @@
 //! What an account demands of the certificate that its client shows over TLS. Deliberately knows no
 //! X.509: `tls` has read the certificate.
 
+use core::net::IpAddr;
 use std::fmt;
 
 use regex_automata::meta::Regex;
@@ -183,8 +184,15 @@ fn san(text: Option<String>) -> Result<Option<Wanted>, String> {
         Some(name) if !name.starts_with('!') && !KINDS.iter().any(|it| name.starts_with(it)) => {
             Err(format!("require_san begins with none of {}", KINDS.join(", ")))
         }
+        Some(name) if is_no_address(name) => {
+            Err(format!("require_san has no address behind the IP: `{name}`"))
+        }
         _ => wanted("require_san", text),
     }
+}
+
+fn is_no_address(name: &str) -> bool {
+    name.strip_prefix("IP:").is_some_and(|address| address.parse::<IpAddr>().is_err())
 }
 
 /// A name as certificates' are written here, from that or from MySQL's `/C=DE/CN=app`.
@@ -295,6 +303,8 @@ mod tests {
         assert_eq!(fault(r#"{"spiffe_id": "!"}"#), "spiffe_id has no pattern behind the !");
         let kinds = "require_san begins with none of DNS:, IP:, URI:, email:";
         assert_eq!(fault(r#"{"require_san": "app.example"}"#), kinds);
+        let address = "require_san has no address behind the IP: `IP:999.1.1.1`";
+        assert_eq!(fault(r#"{"require_san": "IP:999.1.1.1"}"#), address);
         for unknown in ["require_X509", "spiffe_ID", "require_name"] {
             let told = fault(&format!("{{\"{unknown}\": true}}"));
             assert!(told.starts_with(&format!("{unknown} is no demand; there are ")), "{told}");
