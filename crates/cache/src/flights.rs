@@ -12,20 +12,19 @@
 //! **Not here:** who is woken, and how long anybody waits.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::quality::FixedState;
 use io::Lock;
 
 use crate::CachedReply;
+use crate::key::{CacheKey, OwnHash};
 
 /// How many may wait for one flight; whoever comes then is on its own.
 const WAITERS_MAX: u32 = 10_000;
 
 /// The parts of the flights that are locked by themselves.
-const PARTS: u64 = 16;
+const PARTS: usize = 16;
 
 /// What came of a flight.
 #[derive(Clone, Debug)]
@@ -149,7 +148,7 @@ pub enum Joining {
 #[derive(Debug)]
 pub struct Lead {
     flights: Arc<Flights>,
-    key: Box<[u8]>,
+    key: CacheKey,
     flight: Arc<Flight>,
 }
 
@@ -200,29 +199,25 @@ impl Drop for Lead {
 /// All flights, by their keys.
 #[derive(Debug)]
 pub struct Flights {
-    hashing: FixedState,
     parts: Vec<Lock<Part>>,
     numbers: AtomicU64,
 }
 
-type Part = HashMap<Box<[u8]>, Arc<Flight>, FixedState>;
+type Part = HashMap<CacheKey, Arc<Flight>, OwnHash>;
 
 impl Flights {
-    pub(crate) fn new(seed: u64) -> Arc<Self> {
-        let hashing = FixedState::with_seed(seed);
-        let part = |_| Lock::new(Part::with_hasher(hashing.clone()));
-        let parts = (0..PARTS).map(part).collect();
-        Arc::new(Self { hashing, parts, numbers: AtomicU64::new(1) })
+    pub(crate) fn new() -> Arc<Self> {
+        let parts = (0..PARTS).map(|_| Lock::default()).collect();
+        Arc::new(Self { parts, numbers: AtomicU64::new(1) })
     }
 
-    fn part(&self, key: &[u8]) -> &Lock<Part> {
+    fn part(&self, key: &CacheKey) -> &Lock<Part> {
         // the table takes other bits of the same hash
-        let at = (self.hashing.hash_one(key) >> 32) % PARTS;
-        &self.parts[at as usize]
+        &self.parts[(key.hash() >> 32) as usize % PARTS]
     }
 
     /// Somebody asks, and found no answer.
-    pub fn join(self: &Arc<Self>, key: &[u8], asking: &Asking) -> Joining {
+    pub fn join(self: &Arc<Self>, key: &CacheKey, asking: &Asking) -> Joining {
         let mut part = self.part(key).take();
         let before = match part.get(key) {
             None => None,
@@ -245,9 +240,9 @@ impl Flights {
             flushes: asking.flushes,
             state: Lock::default(),
         });
-        part.insert(key.into(), flight.clone());
+        part.insert(key.clone(), flight.clone());
         drop(part);
-        let lead = Lead { flights: self.clone(), key: key.into(), flight };
+        let lead = Lead { flights: self.clone(), key: key.clone(), flight };
         match before {
             None => Joining::Leads(lead),
             Some(wait) => Joining::LeadsNext(lead, wait),

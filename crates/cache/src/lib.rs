@@ -11,6 +11,7 @@
 mod fills;
 mod flights;
 mod follows;
+mod key;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +23,8 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 pub use fills::Fill;
 pub use flights::{Asking, Flight, Flights, Joining, Landing, Lead, Wait};
 pub use follows::{Basis, Followed, Follows};
+use key::OwnHash;
+pub use key::{CacheKey, SoughtKey};
 
 /// A reply as its server sent it.
 #[derive(Debug)]
@@ -146,7 +149,8 @@ pub struct Figures {
 
 /// The answers that are kept.
 pub struct QueryCache {
-    store: Cache<Box<[u8]>, Arc<CachedReply>, ByBytes, FixedState, Purges>,
+    store: Cache<CacheKey, Arc<CachedReply>, ByBytes, OwnHash, Purges>,
+    hashing: FixedState,
     purges: Purges,
     limit: AtomicU64,
     flushes: AtomicU64,
@@ -163,13 +167,13 @@ impl QueryCache {
         let purges = Purges::default();
         let mut options = OptionsBuilder::new();
         options.shards(SHARDS).estimated_items_capacity(ITEMS_GUESSED).weight_capacity(0);
-        let hashing = FixedState::with_seed(seed);
         // all that is asked for is there
         let options = options.build().unwrap_or_else(|_| unreachable!("both capacities are set"));
-        let store = Cache::with_options(options, ByBytes, hashing, purges.clone());
+        let store = Cache::with_options(options, ByBytes, OwnHash, purges.clone());
+        let hashing = FixedState::with_seed(seed);
         let (limit, flushes, invalidated, follows) = Default::default();
-        let (flights, underway) = (Flights::new(seed), fills::Underway::default());
-        Self { store, purges, limit, flushes, invalidated, follows, flights, underway }
+        let (flights, underway) = (Flights::new(), fills::Underway::default());
+        Self { store, hashing, purges, limit, flushes, invalidated, follows, flights, underway }
     }
 
     /// Keeps no more than so many bytes from now on, replies on their way included; 0 for nothing.
@@ -186,11 +190,16 @@ impl QueryCache {
         self.limit.load(Ordering::Relaxed) > 0
     }
 
+    /// A key of these bytes, to look for it.
+    pub fn sought<'a>(&self, bytes: &'a [u8]) -> SoughtKey<'a> {
+        SoughtKey::new(bytes, &self.hashing)
+    }
+
     /// The answer that is kept under a key, if it is young enough. The first that asks for one in
     /// the last part of its time is to fetch another one.
-    pub fn find(&self, key: &[u8], allowed: Allowed) -> Lookup {
+    pub fn find(&self, key: SoughtKey<'_>, allowed: Allowed) -> Lookup {
         let Allowed { now_us, lives_us, soft_pct, unchanged } = allowed;
-        let Some(answer) = self.store.get(key) else { return Lookup::Nothing };
+        let Some(answer) = self.store.get(&key) else { return Lookup::Nothing };
         if now_us >= answer.goes_us() {
             self.forget(key, &answer);
             return Lookup::Nothing;
@@ -216,7 +225,7 @@ impl QueryCache {
     /// be over by `stale_us` at most. One that has ended by a change is none.
     pub fn find_stale(
         &self,
-        key: &[u8],
+        key: SoughtKey<'_>,
         allowed: Allowed,
         stale_us: u64,
     ) -> Option<Arc<CachedReply>> {
@@ -225,7 +234,7 @@ impl QueryCache {
             (answer.is_current() || !allowed.unchanged)
                 && allowed.now_us < ends_us(answer).saturating_add(stale_us).min(answer.goes_us())
         };
-        self.store.get(key).filter(is_young).filter(|answer| !answer.has_changed())
+        self.store.get(&key).filter(is_young).filter(|answer| !answer.has_changed())
     }
 
     /// Those who ask the same at the same time.
@@ -239,8 +248,8 @@ impl QueryCache {
     }
 
     /// Forgets an answer that is told to nobody any more, if it is still there.
-    fn forget(&self, key: &[u8], answer: &Arc<CachedReply>) -> bool {
-        let removed = self.store.remove_if(key, |kept| Arc::ptr_eq(kept, answer)).is_some();
+    fn forget(&self, key: SoughtKey<'_>, answer: &Arc<CachedReply>) -> bool {
+        let removed = self.store.remove_if(&key, |kept| Arc::ptr_eq(kept, answer)).is_some();
         self.purges.add(u64::from(removed));
         removed
     }
@@ -259,15 +268,15 @@ impl QueryCache {
     /// [`Self::flushes`] when it was asked for, unless that is younger.
     pub fn keep(
         &self,
-        (key, flushes): (Vec<u8>, u64),
+        (key, flushes): (CacheKey, u64),
         answer: impl Into<Arc<CachedReply>>,
     ) -> Keeping {
-        let (key, answer) = (key.into_boxed_slice(), answer.into());
+        let answer = answer.into();
         if ByBytes.weight(&key, &answer) > self.store.shard_capacity() {
             return Keeping::Large;
         }
         let is_younger = |kept: &Arc<CachedReply>| kept.about.since_us > answer.about.since_us;
-        if self.store.peek(&key).as_ref().is_some_and(is_younger) {
+        if self.store.peek(&key.sought()).as_ref().is_some_and(is_younger) {
             return Keeping::Late;
         }
         let again = (key.clone(), answer.clone());
@@ -276,7 +285,7 @@ impl QueryCache {
         if self.flushes() == flushes {
             return Keeping::Kept;
         }
-        self.store.remove_if(&again.0, |kept| Arc::ptr_eq(kept, &again.1));
+        self.store.remove_if(&again.0.sought(), |kept| Arc::ptr_eq(kept, &again.1));
         Keeping::Late
     }
 
@@ -302,8 +311,8 @@ impl QueryCache {
     /// asked for before is not kept behind it, whatever it is.
     pub fn flush_some(&self, is_meant: impl Fn(&[u8], &About) -> bool) -> u64 {
         self.flushes.fetch_add(1, Ordering::SeqCst);
-        let meant = self.store.iter().filter(|(key, answer)| is_meant(key, &answer.about));
-        meant.map(|(key, answer)| u64::from(self.forget(&key, &answer))).sum()
+        let meant = self.store.iter().filter(|(key, answer)| is_meant(key.bytes(), &answer.about));
+        meant.map(|(key, answer)| u64::from(self.forget(key.sought(), &answer))).sum()
     }
 
     /// What it holds.
@@ -323,16 +332,16 @@ const ITEMS_GUESSED: usize = 1 << 16;
 
 /// What an answer takes beside its own bytes and those of its key: its places in the store, which
 /// grows by doubling, its fields, and what the allocator adds to three allocations.
-const OVERHEAD: u64 = 344;
+const OVERHEAD: u64 = 376;
 
 /// Answers weigh what they take of memory.
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<Box<[u8]>, Arc<CachedReply>> for ByBytes {
-    fn weight(&self, key: &Box<[u8]>, answer: &Arc<CachedReply>) -> u64 {
+impl Weighter<CacheKey, Arc<CachedReply>> for ByBytes {
+    fn weight(&self, key: &CacheKey, answer: &Arc<CachedReply>) -> u64 {
         let basis = answer.about.basis.as_ref().map_or(0, Basis::bytes);
-        let bytes = key.len() + answer.reply.len() + basis;
+        let bytes = key.bytes().len() + answer.reply.len() + basis;
         u64::try_from(bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(OVERHEAD))
     }
 }
@@ -352,10 +361,10 @@ impl Purges {
 }
 
 /// What made room is freed when its part of the store is no longer locked.
-impl Lifecycle<Box<[u8]>, Arc<CachedReply>> for Purges {
-    type RequestState = Vec<(Box<[u8]>, Arc<CachedReply>)>;
+impl Lifecycle<CacheKey, Arc<CachedReply>> for Purges {
+    type RequestState = Vec<(CacheKey, Arc<CachedReply>)>;
 
-    fn on_evict(&self, gone: &mut Self::RequestState, key: Box<[u8]>, answer: Arc<CachedReply>) {
+    fn on_evict(&self, gone: &mut Self::RequestState, key: CacheKey, answer: Arc<CachedReply>) {
         self.add(1);
         gone.push((key, answer));
     }

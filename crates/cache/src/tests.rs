@@ -19,12 +19,16 @@ fn cache(limit: u64) -> QueryCache {
     cache
 }
 
+fn keep(cache: &QueryCache, (key, flushes): (Vec<u8>, u64), answer: CachedReply) -> Keeping {
+    cache.keep((cache.sought(&key).to_key(), flushes), answer)
+}
+
 fn keeps(cache: &QueryCache, key: (Vec<u8>, u64), answer: CachedReply) -> bool {
-    cache.keep(key, answer) == Keeping::Kept
+    keep(cache, key, answer) == Keeping::Kept
 }
 
 fn told(cache: &QueryCache, key: &[u8], allowed: Allowed) -> Option<usize> {
-    match cache.find(key, allowed) {
+    match cache.find(cache.sought(key), allowed) {
         Lookup::Answer(answer) => Some(answer.reply.len()),
         Lookup::Late(_) | Lookup::Changed | Lookup::Nothing => None,
     }
@@ -48,7 +52,7 @@ fn keys_are_compared_whole_and_the_latest_answer_is_told() {
 #[test]
 fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
     let cache = cache(1 << 20);
-    cache.keep((b"a".to_vec(), 0), answer(1));
+    keep(&cache, (b"a".to_vec(), 0), answer(1));
     let at = |now_us, lives_us| told(&cache, b"a", Allowed { now_us, lives_us, ..NOW });
     assert_eq!((at(1_499, 900), at(1_100, 100), at(1_099, 100)), (Some(1), None, Some(1)));
     assert_eq!(cache.figures().entries, 1);
@@ -58,10 +62,10 @@ fn an_answer_is_told_for_the_shorter_of_two_times_and_goes_with_its_own() {
 #[test]
 fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
     let cache = cache(1 << 20);
-    cache.keep((b"a".to_vec(), 0), answer(1));
+    keep(&cache, (b"a".to_vec(), 0), answer(1));
     let allowed = |now_us| Allowed { now_us, lives_us: 500, soft_pct: 60, ..NOW };
     let at = |now_us| told(&cache, b"a", allowed(now_us));
-    let late = |now_us| match cache.find(b"a", allowed(now_us)) {
+    let late = |now_us| match cache.find(cache.sought(b"a"), allowed(now_us)) {
         Lookup::Late(renewal) => renewal,
         other => panic!("{other:?}"),
     };
@@ -71,7 +75,8 @@ fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
     drop(failed);
     let renewal = late(1_302);
     assert_eq!(at(1_303), Some(1));
-    cache.keep(
+    keep(
+        &cache,
         (b"a".to_vec(), 0),
         CachedReply::new([7; 2].into(), About { since_us: 1_400, ..about() }),
     );
@@ -85,9 +90,11 @@ fn the_first_that_asks_late_fetches_anew_and_the_others_get_what_there_is() {
 fn an_answer_whose_time_is_over_is_kept_as_long_as_it_may_bridge_a_failure() {
     let cache = cache(1 << 20);
     let kept = || CachedReply::new([7; 1].into(), About { stale_us: 300, ..about() });
-    cache.keep((b"a".to_vec(), 0), kept());
+    keep(&cache, (b"a".to_vec(), 0), kept());
     let stale = |now_us, lives_us, stale_us| {
-        cache.find_stale(b"a", Allowed { now_us, lives_us, ..NOW }, stale_us).is_some()
+        cache
+            .find_stale(cache.sought(b"a"), Allowed { now_us, lives_us, ..NOW }, stale_us)
+            .is_some()
     };
     // of 500 that it lives, from 1,000 on
     assert_eq!(told(&cache, b"a", Allowed { now_us: 1_500, ..NOW }), None);
@@ -154,7 +161,7 @@ fn threads_that_keep_more_than_there_is_room_for_never_exceed_the_limit() {
         for n in 0..20_000_u64 {
             let key = ((thread << 32) | (n % 9_000)).to_le_bytes().to_vec();
             let bytes = usize::try_from(n * 7 % 3_000).unwrap();
-            cache.keep((key.clone(), 0), answer(bytes));
+            keep(&cache, (key.clone(), 0), answer(bytes));
             assert!(told(&cache, &key, NOW).is_none_or(|kept| kept == bytes));
             assert!(cache.figures().bytes <= LIMIT);
         }
@@ -185,7 +192,7 @@ fn an_answer_gives_way_to_younger_ones_only() {
     let cache = cache(1 << 20);
     let at = |since_us, bytes: usize| {
         let answer = CachedReply::new(vec![7; bytes].into(), About { since_us, ..about() });
-        cache.keep((b"a".to_vec(), 0), answer)
+        keep(&cache, (b"a".to_vec(), 0), answer)
     };
     assert_eq!(
         [at(1_000, 1), at(1_001, 2), at(1_000, 3)].map(|it| it == Keeping::Late),
@@ -223,7 +230,10 @@ fn an_answer_is_told_as_unchanged_until_one_of_its_tables_changes() {
     assert_eq!(told(UNCHANGED), Some(3));
     assert_eq!(told(NOW), Some(3));
     followed.changed(ITEMS);
-    assert!(cache.find_stale(b"a", NOW, u64::MAX).is_none(), "nor does it bridge a failure");
+    assert!(
+        cache.find_stale(cache.sought(b"a"), NOW, u64::MAX).is_none(),
+        "nor does it bridge a failure"
+    );
     assert_eq!((told(UNCHANGED), told(NOW), cache.figures().invalidated), (None, None, 1));
 
     assert!(keep_of_items(&cache, &followed, || ()));
@@ -244,7 +254,7 @@ fn what_has_ended_by_a_change_bridges_nothing() {
     let cache = cache(1 << 20);
     let followed = cache.follows().of(3);
     followed.stand([SERVER].into_iter());
-    let stale = |allowed| cache.find_stale(b"a", allowed, 10).is_some();
+    let stale = |allowed| cache.find_stale(cache.sought(b"a"), allowed, 10).is_some();
     assert!(keep_of_items(&cache, &followed, || ()) && stale(UNCHANGED));
     followed.changed(ITEMS);
     assert!(!stale(UNCHANGED) && !stale(NOW));

@@ -44,7 +44,7 @@ fn fill(cache: &QueryCache, sizes: Sizes, keys: u64) {
         let about =
             About { rows: 1, status: 2, since_us: 0, lives_us, stale_us: 0, basis, digest: 0 };
         let answer = CachedReply::new(vec![7; scaled(sizes.answer)].into(), about);
-        assert_eq!(cache.keep((key, 0), answer), Keeping::Kept);
+        assert_eq!(cache.keep((cache.sought(&key).to_key(), 0), answer), Keeping::Kept);
     };
     thread::scope(|scope| {
         for half in 0..2 {

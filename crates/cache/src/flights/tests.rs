@@ -1,26 +1,33 @@
 use std::thread;
 
+use foldhash::quality::FixedState;
+
 use super::*;
 use crate::About;
+use crate::key::SoughtKey;
 
 const NOW: Asking = Asking { worker: 0, now_us: 1_000, lives_us: 500, flushes: 0 };
 
+fn key(text: &str) -> CacheKey {
+    SoughtKey::new(text.as_bytes(), &FixedState::with_seed(1)).to_key()
+}
+
 fn lead(flights: &Arc<Flights>, asking: Asking) -> Lead {
-    match flights.join(b"k", &asking) {
+    match flights.join(&key("k"), &asking) {
         Joining::Leads(lead) => lead,
         other => panic!("{other:?}"),
     }
 }
 
 fn wait(flights: &Arc<Flights>, asking: Asking) -> Wait {
-    match flights.join(b"k", &asking) {
+    match flights.join(&key("k"), &asking) {
         Joining::Waits(wait) => wait,
         other => panic!("{other:?}"),
     }
 }
 
 fn next(flights: &Arc<Flights>, asking: Asking) -> (Lead, Wait) {
-    match flights.join(b"k", &asking) {
+    match flights.join(&key("k"), &asking) {
         Joining::LeadsNext(lead, wait) => (lead, wait),
         other => panic!("{other:?}"),
     }
@@ -41,10 +48,10 @@ fn answer() -> Landing {
 
 #[test]
 fn one_leads_and_the_others_are_told_on_their_threads() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let first = lead(&flights, NOW);
     let waits = [1, 2, 1].map(|worker| wait(&flights, Asking { worker, ..NOW }));
-    assert!(matches!(flights.join(b"other", &NOW), Joining::Leads(_)), "another question");
+    assert!(matches!(flights.join(&key("other"), &NOW), Joining::Leads(_)), "another question");
     assert!(waits[0].flight().landing().is_none());
     let (flight, workers) = first.land(answer());
     assert_eq!((workers, flight.waiting(), flights.count()), (vec![1, 2], 3, 0));
@@ -60,7 +67,7 @@ fn one_leads_and_the_others_are_told_on_their_threads() {
 
 #[test]
 fn whoever_comes_too_late_for_an_answer_leads_the_next_flight_when_this_one_has_landed() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let first = lead(&flights, NOW);
     // whatever its age will be, it is of later than the question
     let early = wait(&flights, Asking { lives_us: 0, ..NOW });
@@ -84,7 +91,7 @@ fn whoever_comes_too_late_for_an_answer_leads_the_next_flight_when_this_one_has_
 
 #[test]
 fn where_nobody_may_be_told_what_was_sent_nobody_waits_for_it() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let first = lead(&flights, Asking { lives_us: 0, ..NOW });
     assert!(!first.send(1_000, 0), "nobody is there, and nobody can come");
     // not even somebody for whom it would be young enough: it is not copied
@@ -100,7 +107,7 @@ fn where_nobody_may_be_told_what_was_sent_nobody_waits_for_it() {
 
 #[test]
 fn a_flush_parts_those_who_ask_before_it_from_those_behind() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let first = lead(&flights, NOW);
     let before = wait(&flights, NOW);
     let second = lead(&flights, Asking { flushes: 1, ..NOW });
@@ -114,7 +121,7 @@ fn a_flush_parts_those_who_ask_before_it_from_those_behind() {
 
 #[test]
 fn a_leader_that_is_gone_has_landed_and_another_one_leads() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let wait = {
         let _first = lead(&flights, NOW);
         wait(&flights, NOW)
@@ -126,22 +133,22 @@ fn a_leader_that_is_gone_has_landed_and_another_one_leads() {
 
 #[test]
 fn too_many_do_not_wait_and_room_comes_back() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let _first = lead(&flights, NOW);
     let mut waits: Vec<_> = (0..WAITERS_MAX).map(|_| wait(&flights, NOW)).collect();
-    assert!(matches!(flights.join(b"k", &NOW), Joining::Full));
+    assert!(matches!(flights.join(&key("k"), &NOW), Joining::Full));
     waits.pop();
     wait(&flights, NOW);
 }
 
 #[test]
 fn threads_that_ask_the_same_are_all_told_and_one_at_a_time_leads() {
-    let flights = Flights::new(1);
+    let flights = Flights::new();
     let leading = AtomicU64::new(0);
     let led = AtomicU64::new(0);
     let ask = |worker: usize| {
         for _ in 0..2_000 {
-            match flights.join(b"k", &Asking { worker, ..NOW }) {
+            match flights.join(&key("k"), &Asking { worker, ..NOW }) {
                 Joining::Leads(lead) => {
                     assert_eq!(leading.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
                     lead.send(1_000, 500);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cache::{Allowed, CachedReply, Fill, Followed, Lookup};
+use cache::{Allowed, CachedReply, Fill, Followed, Lookup, SoughtKey};
 use sql::{Access, Effects, Facts, Modes, Verb};
 use wire::Status;
 
@@ -155,11 +155,12 @@ impl Proxy {
             soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
             unchanged: followed.is_some(),
         };
+        let sought = self.offer.cache.sought(&key);
         let found = match allowed.lives_us {
             0 => Lookup::Nothing,
             _ => {
                 self.stats.cache_lookups += 1;
-                self.offer.cache.find(&key, allowed)
+                self.offer.cache.find(sought, allowed)
             }
         };
         let outcome = match found {
@@ -172,7 +173,7 @@ impl Proxy {
                 if allowed.lives_us > 0 {
                     self.note_miss(id, &found);
                 }
-                match self.filling_of(&key, allowed, (id, question, followed), route) {
+                match self.filling_of(sought, allowed, (id, question, followed), route) {
                     None => UNASKED,
                     Some(filling) => self.ask_for(id, filling, found, coalesces),
                 }
@@ -186,12 +187,12 @@ impl Proxy {
     /// What is to be kept of what the server says to a question, unless there is a reason not to.
     fn filling_of(
         &mut self,
-        key: &[u8],
+        key: SoughtKey<'_>,
         allowed: Allowed,
         (id, question, followed): (SessionId, &Question<'_>, Option<Arc<Followed>>),
         route: &Route,
     ) -> Option<Box<Filling>> {
-        if key.len() as u64 > self.cached_bytes_max() {
+        if key.bytes().len() as u64 > self.cached_bytes_max() {
             self.stats.unkept_large += 1;
             return None;
         }
@@ -202,7 +203,7 @@ impl Proxy {
             }
             noted => noted.and_then(Result::ok),
         };
-        let begun = (key.to_vec(), Fill::new(&self.offer.cache));
+        let begun = (key.to_key(), Fill::new(&self.offer.cache));
         let stale_us = u64::from(route.caching.serve_stale_ms) * 1000;
         Some(Filling::new(begun, (allowed, stale_us, basis), route.caching.empty_result))
     }
@@ -221,7 +222,7 @@ impl Proxy {
             Lookup::Answer(_) | Lookup::Changed | Lookup::Nothing => None,
         };
         let looks_again = filling.renewal.is_none();
-        let coalesces = coalesces && filling.key.len() <= KEY_BYTES_KEPT;
+        let coalesces = coalesces && filling.key.bytes().len() <= KEY_BYTES_KEPT;
         self.begin_filling(id, filling);
         match coalesces && self.ask_with_others(id, looks_again) {
             true => FromCache::Told,

@@ -76,7 +76,7 @@ impl Proxy {
             Joining::Leads(lead) => {
                 // whoever led before may have landed since this one looked
                 let found = match looks_again && allowed.lives_us > 0 {
-                    true => self.offer.cache.find(&key, allowed),
+                    true => self.offer.cache.find(key.sought(), allowed),
                     false => Lookup::Nothing,
                 };
                 match found {

@@ -21,7 +21,7 @@ impl Proxy {
             return false;
         };
         let allowed = filling.allowed(now_us);
-        let found = self.offer.cache.find_stale(&filling.key, allowed, filling.stale_us);
+        let found = self.offer.cache.find_stale(filling.key.sought(), allowed, filling.stale_us);
         let Some(answer) = found.filter(|_| !is_killed) else { return false };
         self.stats.cache_stale_told += 1;
         session.phase = Phase::Idle;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use cache::{About, Allowed, Basis, CachedReply, Fill, Keeping, Landing, Lead, Renewal, Wait};
+use cache::{
+    About, Allowed, Basis, CacheKey, CachedReply, Fill, Keeping, Landing, Lead, Renewal, Wait,
+};
 use wire::Status;
 use wire::result::End as ReplyEnd;
 
@@ -19,7 +21,7 @@ use crate::topology::ServerRef;
 
 /// A reply that is to be kept, or told to others who wait for it.
 pub(crate) struct Filling {
-    pub key: Vec<u8>,
+    pub key: CacheKey,
     /// How often the cache was flushed before it was asked for.
     pub flushes: u64,
     /// What has come of it, or why no more is held.
@@ -98,7 +100,7 @@ const OF_ANY_READ: Status = Status(
 impl Filling {
     /// One of which nothing has come, that nobody waits for.
     pub(crate) fn new(
-        (key, reply): (Vec<u8>, Fill),
+        (key, reply): (CacheKey, Fill),
         (allowed, stale_us, basis): (Allowed, u64, Option<Basis>),
         empty_too: bool,
     ) -> Box<Self> {
@@ -137,7 +139,7 @@ impl Filling {
     /// Adds a part; why nothing of it is held any more, where that is so from now on.
     fn add(&mut self, part: &[u8], most: u64) -> Option<Unkept> {
         let Ok(reply) = &mut self.reply else { return None };
-        let bytes = u64::try_from(self.key.len() + reply.len() + part.len());
+        let bytes = u64::try_from(self.key.bytes().len() + reply.len() + part.len());
         let why = match bytes {
             Ok(bytes) if bytes > most => Unkept::Large,
             Ok(_) if reply.add(part) => return None,
