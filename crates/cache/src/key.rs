@@ -78,13 +78,13 @@ impl Hash for SoughtKey<'_> {
     }
 }
 
-/// Takes the hash that a key has.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct OwnHash;
+/// Takes for its hash what is one already: of a key, of a digest.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OwnHash;
 
 /// The hash of one key.
-#[derive(Default)]
-pub(crate) struct TakenHash(u64);
+#[derive(Clone, Copy, Default, Debug)]
+pub struct TakenHash(u64);
 
 impl BuildHasher for OwnHash {
     type Hasher = TakenHash;

@@ -23,8 +23,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 pub use fills::Fill;
 pub use flights::{Asking, Flight, Flights, Joining, Landing, Lead, Wait};
 pub use follows::{Basis, Followed, Follows};
-use key::OwnHash;
-pub use key::{CacheKey, SoughtKey};
+pub use key::{CacheKey, OwnHash, SoughtKey};
 
 /// A reply as its server sent it.
 #[derive(Debug)]

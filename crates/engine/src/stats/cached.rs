@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use cache::OwnHash;
+
 /// What became of the statements of one digest that rules would have answered from the cache.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CacheRow {
@@ -55,7 +57,7 @@ impl CacheRow {
 
 /// The rows of one worker, by digest.
 #[derive(Clone, Default, Debug)]
-pub struct CacheStats(HashMap<u64, CacheRow>);
+pub struct CacheStats(HashMap<u64, CacheRow, OwnHash>);
 
 impl CacheStats {
     /// The row of a digest, whose text is looked at if it is new. What is beyond the bound on rows

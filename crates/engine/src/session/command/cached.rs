@@ -12,6 +12,7 @@ use crate::caching::{
     Asker, Question, Uncached, is_plain_read, reads_of_server, says_how_fresh, varies, write_key,
 };
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
+use crate::link::LinkState;
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Route;
@@ -20,6 +21,7 @@ use crate::session::prepared::handles::Handle;
 use crate::session::replying::filling::Filling;
 use crate::session::replying::query_end::QueryRows;
 use crate::stats::CacheRow;
+use crate::stmt::Text;
 
 /// What a look into the cache came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +77,8 @@ impl Proxy {
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let why = session.uncached_text(asked, route);
-        self.look(id, &Question::Text(asked.text), (route, ttl_ms, why))
+        let varies = |want: &LinkState| varies(asked.text, asked.modes, want.schema.as_deref());
+        self.look(id, &Question::Text(asked.text), (route, ttl_ms, why), varies)
     }
 
     /// The same for the execution of a prepared statement.
@@ -111,15 +114,17 @@ impl Proxy {
         let why = session.uncached_execution(handle, values.is_some(), (reach, route));
         let values = values.unwrap_or_default();
         let question = Question::Execution { text: &text, types: &types, values };
-        self.look(id, &question, (route, ttl_ms, why))
+        self.look(id, &question, (route, ttl_ms, why), |want| execution_varies(&text, want))
     }
 
-    /// Looks for the answer to a question, unless there is a reason not to.
+    /// Looks for the answer to a question, unless there is a reason not to. Whether it `varies` is
+    /// asked where there is none: what does has never been kept.
     fn look(
         &mut self,
         id: SessionId,
         question: &Question<'_>,
         (route, ttl_ms, why): (&Route, u32, Option<Uncached>),
+        varies: impl FnOnce(&LinkState) -> bool,
     ) -> FromCache {
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let coalesces = route.caching.coalesce != Some(false)
@@ -149,28 +154,26 @@ impl Proxy {
         let mut key = std::mem::take(&mut self.cache_key);
         key.clear();
         write_key(&mut key, &asker, question);
-        let allowed = Allowed {
-            now_us: self.now_us,
-            lives_us: u64::from(ttl_ms) * 1000,
-            soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
-            unchanged: followed.is_some(),
-        };
+        let allowed = self.allowed(ttl_ms, followed.is_some());
         let sought = self.offer.cache.sought(&key);
         let found = match allowed.lives_us {
             0 => Lookup::Nothing,
-            _ => {
-                self.stats.cache_lookups += 1;
-                self.offer.cache.find(sought, allowed)
-            }
+            _ => self.offer.cache.find(sought, allowed),
         };
         let outcome = match found {
             Lookup::Answer(answer) => {
+                self.stats.cache_lookups += 1;
                 self.note_hit(id);
                 self.tell_cached(id, answer);
                 FromCache::Told
             }
+            Lookup::Nothing if varies(asker.want) => {
+                self.note_uncached(id, Uncached::Varies);
+                UNASKED
+            }
             Lookup::Late(_) | Lookup::Changed | Lookup::Nothing => {
                 if allowed.lives_us > 0 {
+                    self.stats.cache_lookups += 1;
                     self.note_miss(id, &found);
                 }
                 match self.filling_of(sought, allowed, (id, question, followed), route) {
@@ -182,6 +185,16 @@ impl Proxy {
         key.shrink_to(KEY_BYTES_KEPT);
         self.cache_key = key;
         outcome
+    }
+
+    /// How old an answer may be.
+    fn allowed(&self, ttl_ms: u32, unchanged: bool) -> Allowed {
+        Allowed {
+            now_us: self.now_us,
+            lives_us: u64::from(ttl_ms) * 1000,
+            soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
+            unchanged,
+        }
     }
 
     /// What is to be kept of what the server says to a question, unless there is a reason not to.
@@ -273,36 +286,60 @@ impl Proxy {
     }
 }
 
+/// Whether an execution may give something else though no data has changed.
+fn execution_varies(text: &Text, want: &LinkState) -> bool {
+    let schema = text.schema(want).map(|schema| &**schema);
+    text.varies || reads_of_server(&text.text, text.state.modes(), schema)
+}
+
 impl Session {
-    /// Why a text of it has nothing to do with the cache.
-    pub(crate) fn uncached_text(&self, asked: &CachedText<'_>, route: &Route) -> Option<Uncached> {
-        let schema = self.want.schema.as_deref();
-        let why = match is_plain_read(asked.facts) {
+    /// Why a text of it has nothing to do with the cache, but that it varies.
+    fn uncached_text(&self, asked: &CachedText<'_>, route: &Route) -> Option<Uncached> {
+        match is_plain_read(asked.facts) {
             false => Some(Uncached::Statement),
             true => self.uncached(asked.reach, route),
-        };
-        why.or_else(|| varies(asked.text, asked.modes, schema).then_some(Uncached::Varies))
+        }
     }
 
-    /// Why an execution of it has nothing to do with the cache; whether its values are plain.
-    pub(crate) fn uncached_execution(
+    /// The same, and whether it varies.
+    pub(crate) fn never_cached_text(
+        &self,
+        asked: &CachedText<'_>,
+        route: &Route,
+    ) -> Option<Uncached> {
+        let varies = || varies(asked.text, asked.modes, self.want.schema.as_deref());
+        self.uncached_text(asked, route).or_else(|| varies().then_some(Uncached::Varies))
+    }
+
+    /// Why an execution of it has nothing to do with the cache, but that it varies; whether its
+    /// values are plain.
+    fn uncached_execution(
         &self,
         handle: &Handle,
         is_plain: bool,
         (reach, route): (Effects, &Route),
     ) -> Option<Uncached> {
         let text = &handle.text;
-        let schema = text.schema(&self.want).map(|schema| &**schema);
-        let is_varying = text.varies || reads_of_server(&text.text, text.state.modes(), schema);
         let is_read = text.command == Verb::Select.into()
             && text.access == Access::Reads
             && text.effects.is_empty();
-        let why = match is_plain {
+        match is_plain {
             _ if !is_read => Some(Uncached::Statement),
             false => Some(Uncached::Execution),
             true => self.uncached(reach, route),
-        };
-        why.or_else(|| is_varying.then_some(Uncached::Varies))
+        }
+    }
+
+    /// The same, and whether it varies.
+    pub(crate) fn never_cached_execution(
+        &self,
+        handle: &Handle,
+        is_plain: bool,
+        (reach, route): (Effects, &Route),
+    ) -> Option<Uncached> {
+        let varies = || execution_varies(&handle.text, &self.want);
+        let why = self.uncached_execution(handle, is_plain, (reach, route));
+        why.or_else(|| varies().then_some(Uncached::Varies))
     }
 
     /// Why a read of it has nothing to do with the cache, as far as its text does not matter.

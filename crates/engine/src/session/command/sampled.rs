@@ -36,7 +36,7 @@ impl Proxy {
             return;
         }
         let why = match looked_at {
-            LookedAt::Picked => session.uncached_text(asked, route),
+            LookedAt::Picked => session.never_cached_text(asked, route),
             // the same text could be answered when it was picked
             LookedAt::MaybeWatched => session.uncached(asked.reach, route),
         };
@@ -85,7 +85,7 @@ impl Proxy {
             return;
         }
         let values = handle.values_in(raw);
-        let why = session.uncached_execution(handle, values.is_some(), (reach, route));
+        let why = session.never_cached_execution(handle, values.is_some(), (reach, route));
         let [nulls, values] = values.unwrap_or_default();
         let read = ReadAsked {
             digest,
