@@ -87,6 +87,8 @@ impl Worker {
             }
             attempts_left -= u32::from(!self.proxy.on_stray_panic());
         }
+        // what was done of it may have left something
+        self.attempt(Proxy::on_rest);
         None
     }
 

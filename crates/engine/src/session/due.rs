@@ -12,13 +12,14 @@ use crate::lane::Lease;
 use crate::proxy::Proxy;
 
 /// What is to be done, first come, first served; nothing between two calls.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(crate) struct Dues {
     /// The first, where that is a lane: hardly any call leaves more.
     lane: Option<LaneId>,
     others: VecDeque<Due>,
 }
 
+#[derive(Debug)]
 enum Due {
     /// A lane is free: a session that waits gets it.
     Lane(LaneId),

@@ -54,7 +54,8 @@ impl Proxy {
     }
 
     fn check_dues(&self) {
-        assert!(self.dues.is_empty(), "I-WORKER-4: a call leaves nothing to be done");
+        let dues = &self.dues;
+        assert!(dues.is_empty(), "I-WORKER-4: a call leaves nothing to be done: {dues:?}");
     }
 
     /// `queries = ok + err + killed + active`, of clients.
