@@ -50,6 +50,16 @@ impl GtidSet {
         (!sets.is_empty()).then_some(Self::MySql(sets))
     }
 
+    /// Whether some of MySQL's transactions are in both; none of MariaDB's is told by itself.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (Self::MySql(own), Self::MySql(other)) = (self, other) else { return false };
+        other.iter().any(|(origin, intervals)| {
+            let own = own.get(origin).map_or(&[][..], Vec::as_slice);
+            let meets = |(from, to): &(u64, u64)| own.iter().any(|(a, b)| a <= to && from <= b);
+            intervals.iter().any(meets)
+        })
+    }
+
     /// Whether a server that has this has all that one with the other set has.
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {

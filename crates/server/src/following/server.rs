@@ -184,18 +184,22 @@ impl LoggingServer {
         }
         let end = self.standing()?.end;
         // what is in the log has its GTID taken until it is visible
-        let taken = self.ask("SELECT @@global.gtid_owned")?;
-        let Some(taken) = taken.value(0).and_then(taken_gtids) else { return Ok(end) };
+        let Some(taken) = self.taken()? else { return Ok(end) };
         let until = Instant::now() + VISIBLE_WITHIN;
         while Instant::now() < until {
-            if let Visible::Executed(Some(executed)) = self.visible()?
-                && executed.covers(&taken)
-            {
+            if self.taken()?.is_none_or(|now| !now.overlaps(&taken)) {
                 return Ok(end);
             }
             thread::sleep(ASK_EVERY);
         }
-        Err("transactions in its log do not become visible".to_owned())
+        Err("transactions in its log do not become visible, or a session holds a GTID by gtid_next"
+            .to_owned())
+    }
+
+    /// The GTIDs of MySQL's transactions under way.
+    fn taken(&mut self) -> Result<Option<GtidSet>, String> {
+        let answer = self.ask("SELECT @@global.gtid_owned")?;
+        taken_gtids(answer.value(0).unwrap_or_default())
     }
 
     /// Whether XA transactions of MariaDB have ended, which come into sight in no order with
@@ -290,15 +294,37 @@ fn named<'a>(answer: &'a TextResult, column: &str) -> Option<&'a str> {
     answer.value(at)
 }
 
-/// The GTIDs of MySQL's `gtid_owned`, which names behind each the threads that have it:
-/// `origin:23#7:24#9`.
-fn taken_gtids(told: &str) -> Option<GtidSet> {
+/// The GTIDs of MySQL's `gtid_owned`, which names behind each the threads that have it, and parts
+/// origins by nothing: `origin:23#7:24#9other:tag:5#11`.
+fn taken_gtids(told: &str) -> Result<Option<GtidSet>, String> {
+    let told = told.trim();
+    let mut apart = String::new();
     let mut is_thread = false;
-    let is_of_gtid = |c: &char| {
-        is_thread = *c == '#' || is_thread && c.is_ascii_digit();
-        !is_thread
+    for (at, byte) in told.bytes().enumerate() {
+        if told.get(at..).is_some_and(begins_with_origin) {
+            apart.push(',');
+            is_thread = false;
+        }
+        is_thread = byte == b'#' || is_thread && byte.is_ascii_digit();
+        if !is_thread {
+            apart.push(char::from(byte));
+        }
+    }
+    match GtidSet::parse(&apart) {
+        None if !told.is_empty() => Err(format!("its gtid_owned cannot be read: {told}")),
+        gtids => Ok(gtids),
+    }
+}
+
+/// Whether a text begins with the UUID of a server, and a colon.
+fn begins_with_origin(text: &str) -> bool {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    let bytes = text.as_bytes();
+    let is_of_uuid = |(at, byte): (usize, &u8)| match DASHES.contains(&at) {
+        true => *byte == b'-',
+        false => byte.is_ascii_hexdigit(),
     };
-    GtidSet::parse(&told.chars().filter(is_of_gtid).collect::<String>())
+    bytes.get(36) == Some(&b':') && bytes.iter().take(36).enumerate().all(is_of_uuid)
 }
 
 fn place(file: Option<&str>, offset: Option<&str>) -> Result<Position, String> {
@@ -313,12 +339,14 @@ mod tests {
 
     #[test]
     fn taken_gtids_are_read_without_the_threads_that_have_them() {
-        let origins =
-            ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"];
-        let [one, other] = origins;
-        let taken = taken_gtids(&format!("{one}:23#7#8:24#9,\n{other}:tag:5#11:6#2"));
-        assert_eq!(taken, GtidSet::parse(&format!("{one}:23-24,{other}:tag:5-6")));
-        assert!(taken.is_some() && taken_gtids("").is_none());
+        let [one, other] =
+            ["c0d3c621-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"];
+        let told = format!("{one}:9#17:10#18#4{one}:abc:7#16{other}:5#1{one}:abd:3#18");
+        let taken = taken_gtids(&told);
+        let expected = format!("{one}:9-10,{one}:abc:7,{other}:5,{one}:abd:3");
+        assert_eq!(taken, Ok(GtidSet::parse(&expected)));
+        assert_eq!(taken_gtids(" "), Ok(None));
+        assert!(taken_gtids("ANONYMOUS").is_err());
     }
 
     #[test]
