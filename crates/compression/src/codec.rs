@@ -3,7 +3,7 @@
 //! Decides whether what arrives is what its headers say. How packets are counted is `numbers`',
 //! what goes into a compressed one `outgoing`'s.
 
-use io::{Codec, Step, StreamEnd};
+use io::{Codec, DecodeCost, Step, StreamEnd};
 
 use wire::connect::Compression;
 
@@ -218,9 +218,15 @@ impl Codec for Packets {
     }
 
     /// It does where a packet's decompressor was lost.
-    fn is_costly(&self) -> bool {
-        let Within::Packed(packed) = &self.within else { return false };
-        packed.given > 0 && !self.compressors.keeps(packed.ticket)
+    fn cost(&self) -> DecodeCost {
+        match &self.within {
+            Within::Packed(packed)
+                if packed.given > 0 && !self.compressors.keeps(packed.ticket) =>
+            {
+                DecodeCost::Again
+            }
+            _ => DecodeCost::Little,
+        }
     }
 }
 

@@ -79,11 +79,22 @@ pub trait Codec: Send {
     /// What it knows of the end of the stream.
     fn end(&self) -> StreamEnd;
 
-    /// Whether it takes long to decode what comes next, as a step of a handshake does: such steps
-    /// have turns with others between them.
-    fn is_costly(&self) -> bool {
-        false
+    /// What it takes to decode what comes next: steps that take long have turns with others between
+    /// them.
+    fn cost(&self) -> DecodeCost {
+        DecodeCost::Little
     }
+}
+
+/// What a step of decoding takes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DecodeCost {
+    /// As long as its bytes do.
+    Little,
+    /// Long, as something has to be decoded once more.
+    Again,
+    /// Long, as a step of a handshake.
+    Handshake,
 }
 
 /// One codec and what waits for it.
@@ -153,9 +164,10 @@ impl Coded {
         self.layers.iter().any(|layer| !layer.wire.is_empty())
     }
 
-    /// Whether it takes long to decode what has arrived.
-    pub(crate) fn is_costly(&self) -> bool {
-        self.layers.iter().any(|layer| !layer.wire.is_empty() && layer.codec.is_costly())
+    /// What it takes to decode what has arrived.
+    pub(crate) fn cost(&self) -> DecodeCost {
+        let arrived = self.layers.iter().filter(|layer| !layer.wire.is_empty());
+        arrived.map(|layer| layer.codec.cost()).max().unwrap_or(DecodeCost::Little)
     }
 
     /// Bytes that are to be sent and not encoded.

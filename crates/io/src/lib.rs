@@ -48,7 +48,7 @@ mod sys;
 mod timers;
 
 pub use addr::{Addr, Failure, Op, network_of};
-pub use codec::{CODEC_ROOM_BYTES, Codec, Step, StreamEnd};
+pub use codec::{CODEC_ROOM_BYTES, Codec, DecodeCost, Step, StreamEnd};
 pub use dial::connect_unix;
 pub use driver::epoll::EpollDriver;
 pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn};

@@ -4,7 +4,7 @@
 //! of a handshake message lies in a buffer that it is not given. The other side can bring that
 //! about.
 
-use io::{Codec, Step, StreamEnd};
+use io::{Codec, DecodeCost, Step, StreamEnd};
 use rustls::{Connection, ProtocolVersion};
 use std::io::{ErrorKind, Read, Write};
 
@@ -169,8 +169,11 @@ impl Codec for Records {
         if self.has_ended { StreamEnd::Heard } else { StreamEnd::Awaited }
     }
 
-    fn is_costly(&self) -> bool {
-        self.connection.is_handshaking()
+    fn cost(&self) -> DecodeCost {
+        match self.connection.is_handshaking() {
+            true => DecodeCost::Handshake,
+            false => DecodeCost::Little,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use io::{CODEC_ROOM_BYTES, Codec, StreamEnd};
+use io::{CODEC_ROOM_BYTES, Codec, DecodeCost, StreamEnd};
 use proptest::prelude::*;
 
 use super::*;
@@ -189,16 +189,19 @@ fn many_packets_that_nobody_takes_cost_what_they_came_as() {
         let mut room = vec![0; 100_000];
         for turn in 0..10 {
             for (far, wire, plain, given) in &mut all {
-                let was_costly = far.is_costly();
+                let was_costly = far.cost() > DecodeCost::Little;
                 let step = far.decode(wire, &mut room).expect("decoded");
                 wire.drain(..step.taken);
                 given.extend_from_slice(&room[..step.given]);
                 assert_eq!(given[..], plain[..given.len()], "{method:?}");
-                assert!(!far.is_costly() && (turn > 0 || !was_costly), "it is kept for the next");
+                assert!(
+                    far.cost() == DecodeCost::Little && (turn > 0 || !was_costly),
+                    "it is kept for the next"
+                );
             }
             let kept = compressors.inflaters();
             assert!(kept <= INFLATERS_MAX, "{kept}");
-            let lost = all.iter().filter(|(far, ..)| far.is_costly()).count();
+            let lost = all.iter().filter(|(far, ..)| far.cost() > DecodeCost::Little).count();
             assert!(turn == 9 || lost == 40 - INFLATERS_MAX, "{lost}");
         }
         assert!(all.iter().all(|(_, wire, plain, given)| wire.is_empty() && given == plain));

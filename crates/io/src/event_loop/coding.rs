@@ -4,7 +4,7 @@
 use super::dispatch::Found;
 use super::{Edge, Loop, Service};
 use crate::addr::{Failure, Op};
-use crate::codec::Codec;
+use crate::codec::{Codec, DecodeCost};
 use crate::driver::Driver;
 use crate::sockets::{Phase, Sock};
 
@@ -109,7 +109,9 @@ impl<D: Driver> Edge<D> {
     fn lets_wait(&mut self, sock: Sock) -> bool {
         let Some(socket) = self.sockets.find_mut(sock) else { return false };
         let is_open = socket.phase == Phase::Open && !socket.paused;
-        let Some(coded) = socket.coded.as_mut().filter(|it| is_open && it.is_costly()) else {
+        let Some(coded) =
+            socket.coded.as_mut().filter(|it| is_open && it.cost() > DecodeCost::Little)
+        else {
             return false;
         };
         if !std::mem::replace(&mut coded.goes_on, true) {
@@ -217,22 +219,25 @@ impl<D: Driver, S: Service> Loop<D, S> {
     }
 
     /// Goes on with sockets that had their share of the turn before, or wait for their turn, until
-    /// they have had one share together. A turn has one step that takes long: a handshake's takes
-    /// some 200 us, and crowds connect at the same moment.
+    /// they have had one share together. A turn has one step of each kind that takes long: a
+    /// handshake's takes some 200 us, and crowds connect at the same moment.
     pub(super) fn go_on_decoding(&mut self, socks: Vec<Sock>) {
         if socks.is_empty() {
             return;
         }
-        let (mut has_stepped, mut waiting) = (false, Vec::new());
+        let (mut shook, mut repeated, mut waiting) = (false, false, Vec::new());
         let before = self.edge.decoded;
         for sock in socks {
-            if self.edge.decoded.wrapping_sub(before) >= DECODED_BYTES_MAX {
-                waiting.push(sock);
-                continue;
-            }
+            let is_shared = self.edge.decoded.wrapping_sub(before) >= DECODED_BYTES_MAX;
             let socket = self.edge.sockets.find_mut(sock);
             let Some(coded) = socket.and_then(|socket| socket.coded.as_mut()) else { continue };
-            if coded.is_costly() && std::mem::replace(&mut has_stepped, true) {
+            // whoever has much to decode holds up no handshake
+            let waits = match coded.cost() {
+                DecodeCost::Handshake => std::mem::replace(&mut shook, true),
+                DecodeCost::Again => std::mem::replace(&mut repeated, true),
+                DecodeCost::Little => is_shared,
+            };
+            if waits {
                 waiting.push(sock);
                 continue;
             }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use io::{Codec, Failure, Op, Sock, Step, StreamEnd};
+use io::{Codec, DecodeCost, Failure, Op, Sock, Step, StreamEnd};
 
 use super::masked::{ALERT, EPROTO, Masked};
 use super::recorder::{Habit, Seen, noise};
@@ -357,12 +357,13 @@ pub fn an_end_amid_decoding_is_heard_by_who_stops_reading<W: World>(world: &W) {
 /// Takes its time for the first bytes that it decodes, and counts that.
 struct Heavy {
     decoded: Arc<AtomicUsize>,
-    is_costly: bool,
+    cost: DecodeCost,
 }
 
 impl Codec for Heavy {
     fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
-        if !wire.is_empty() && std::mem::take(&mut self.is_costly) {
+        if !wire.is_empty() && self.cost() > DecodeCost::Little {
+            self.cost = DecodeCost::Little;
             self.decoded.fetch_add(1, Ordering::Relaxed);
         }
         Ok(as_it_is(wire, plain))
@@ -384,8 +385,8 @@ impl Codec for Heavy {
         StreamEnd::Untold
     }
 
-    fn is_costly(&self) -> bool {
-        self.is_costly
+    fn cost(&self) -> DecodeCost {
+        self.cost
     }
 }
 
@@ -396,7 +397,7 @@ pub fn steps_that_take_long_have_turns<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
     let crowd: Vec<_> = (0..CROWD).map(|_| pair.connect(world)).collect();
     for (sock, server_sock) in &crowd {
-        let heavy = Heavy { decoded: decoded.clone(), is_costly: true };
+        let heavy = Heavy { decoded: decoded.clone(), cost: DecodeCost::Handshake };
         pair.server.parts_mut().1.put_on(*server_sock, Box::new(heavy));
         pair.send(*sock, b"both");
     }
@@ -410,4 +411,25 @@ pub fn steps_that_take_long_have_turns<W: World>(world: &W) {
         crowd.iter().all(|(_, sock)| service.received(*sock) == b"both")
     });
     assert_eq!(before, CROWD);
+}
+
+/// Nor does a handshake wait for those who have to decode once more.
+pub fn handshakes_wait_for_no_other_steps<W: World>(world: &W) {
+    const CROWD: usize = 40;
+    let decoded = Arc::new(AtomicUsize::new(0));
+    let mut pair = pair(world, Habit::Take);
+    let crowd: Vec<_> = (0..CROWD).map(|_| pair.connect(world)).collect();
+    let (last, last_at_server) = pair.connect(world);
+    let mut put_on = |sock, cost, decoded: &Arc<AtomicUsize>| {
+        let heavy = Heavy { decoded: decoded.clone(), cost };
+        pair.server.parts_mut().1.put_on(sock, Box::new(heavy));
+    };
+    crowd.iter().for_each(|(_, sock)| put_on(*sock, DecodeCost::Again, &decoded));
+    put_on(last_at_server, DecodeCost::Handshake, &Arc::default());
+    crowd.iter().chain([&(last, last_at_server)]).for_each(|(sock, _)| pair.send(*sock, b"all"));
+    world.until(&mut pair.server, &mut pair.client, "the handshake", |server, _| {
+        server.service().received(last_at_server) == b"all"
+    });
+    let others = decoded.load(Ordering::Relaxed);
+    assert!(others < CROWD / 2, "{others} went first");
 }

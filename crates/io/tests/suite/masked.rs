@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use io::{Codec, Step, StreamEnd};
+use io::{Codec, DecodeCost, Step, StreamEnd};
 
 /// As Linux counts.
 pub const EPROTO: i32 = 71;
@@ -135,8 +135,8 @@ impl Codec for Masked {
         Ok(self.write(HELLO, b"hello", wire))
     }
 
-    fn is_costly(&self) -> bool {
-        !self.heard
+    fn cost(&self) -> DecodeCost {
+        if self.heard { DecodeCost::Little } else { DecodeCost::Handshake }
     }
 
     fn close(&mut self, wire: &mut [u8]) -> Result<usize, i32> {

@@ -77,6 +77,7 @@ macro_rules! every_coding_scenario {
             coding::what_makes_much_of_little_has_a_share_of_each_turn,
             coding::an_end_amid_decoding_is_heard_by_who_stops_reading,
             coding::steps_that_take_long_have_turns,
+            coding::handshakes_wait_for_no_other_steps,
             coding::an_end_waits_for_what_a_codec_has_yet_to_give,
         }
     };
