@@ -184,15 +184,16 @@ fn san(text: Option<String>) -> Result<Option<Wanted>, String> {
         Some(name) if !name.starts_with('!') && !KINDS.iter().any(|it| name.starts_with(it)) => {
             Err(format!("require_san begins with none of {}", KINDS.join(", ")))
         }
-        Some(name) if is_no_address(name) => {
-            Err(format!("require_san has no address behind the IP: `{name}`"))
-        }
+        Some(name) if name.starts_with("IP:") => wanted("require_san", Some(address(name)?)),
         _ => wanted("require_san", text),
     }
 }
 
-fn is_no_address(name: &str) -> bool {
-    name.strip_prefix("IP:").is_some_and(|address| address.parse::<IpAddr>().is_err())
+/// An address as those of certificates are written here.
+fn address(name: &str) -> Result<String, String> {
+    let address = name.strip_prefix("IP:").and_then(|address| address.parse::<IpAddr>().ok());
+    let why = || format!("require_san has no address behind the IP: `{name}`");
+    address.map(|address| format!("IP:{address}")).ok_or_else(why)
 }
 
 /// A name as certificates' are written here, from that or from MySQL's `/C=DE/CN=app`.
