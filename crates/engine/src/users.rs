@@ -148,6 +148,11 @@ impl Account {
         names && self.shares_at_servers(other) && self.unproved == other.unproved
     }
 
+    /// Whether servers count connections of both as one account's, whatever proves who it is.
+    pub(crate) fn counts_with(&self, other: &Self) -> bool {
+        (&self.name, &self.name_at_servers) == (&other.name, &other.name_at_servers)
+    }
+
     /// The version of a session that showed this password, which a server is to prove.
     pub(crate) fn proving(&self, password: &[u8], number: u64, proof: Option<Proof>) -> Self {
         let at_servers = Some(Credential::clear(password));

@@ -344,6 +344,21 @@ fn guesses_count_where_a_server_is_slow_to_refuse() {
     assert_eq!(proxy.counter("logins_held_up").expect("told"), 2);
 }
 
+/// An account may have few connections at its server, and all of them are idle.
+#[test]
+fn idle_connections_make_room_for_the_next_login() {
+    let Some(cluster) = live::cluster("few connections", Flavour::MariaDb, 0) else { return };
+    run(&cluster, "CREATE USER lent IDENTIFIED BY 'one' WITH MAX_USER_CONNECTIONS 2");
+    run(&cluster, "GRANT SELECT ON test.* TO lent");
+    let proxy = proxy(&cluster, "login");
+    let options = || driver::socket_options(&proxy.socket).user(Some("lent")).pass(Some("one"));
+    let both: Vec<_> = (0..2).map(|_| Conn::new(options()).expect("let in")).collect();
+    drop(both);
+    for turn in 0..4 {
+        assert_eq!(who_is(&proxy, "one"), Ok("lent@%".to_owned()), "{turn}");
+    }
+}
+
 /// A proxy behind another one, whose accounts `lent` and `right` have their passwords at a server.
 struct Lent {
     proxy: Proxy,
@@ -411,22 +426,37 @@ fn right_passwords_from_one_address_do_not_wait_as_long_as_wrong_ones() {
 /// Whoever cannot be asked about in time has not guessed.
 #[test]
 fn a_password_that_no_server_was_free_to_look_at_is_no_guess() {
-    const CLIENTS: usize = 60;
     let port = lab::free_port().expect("a port");
-    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, |_| Login::Silent, |_| Said::Done)
+    let asked = Arc::new(AtomicBool::new(false));
+    let asked_there = asked.clone();
+    let logs_in = move |user: &str| match user {
+        "lent" => {
+            asked_there.store(true, Ordering::Relaxed);
+            Login::Silent
+        }
+        _ => Login::In,
+    };
+    live::scripted_login(Ipv4Addr::LOCALHOST.into(), port, logs_in, |_| Said::Done)
         .expect("it listens");
     let lent = Lent::start(
         port,
-        "failed_connections_threshold = 100\nshun_on_failures = 1000\n\
-         client_host_cache_size = 10\nclient_host_error_counts = 1000\n\
-         connect_timeout_server = 1000\nconnect_timeout_client = 1500\n",
+        "failed_connections_threshold = 5\nfailed_connection_delay = 3600000\n\
+         shun_on_failures = 1000\nmax_connects_per_server = 8\n\
+         connect_timeout_server = 4000\nconnect_timeout_client = 1500\n",
     );
-    for told in lent.log_in_at_once(CLIENTS, "lent") {
-        let error = told.err().expect("no server lets it in").to_string();
-        assert!(error.contains("9001"), "{error}");
-    }
+    thread::scope(|scope| {
+        scope.spawn(|| lent.logs_in(7, "lent").expect_err("no server lets it in"));
+        let is_asked = || asked.load(Ordering::Relaxed);
+        live::eventually("the server is asked", SOON, is_asked);
+        for told in lent.log_in_at_once(20, "right") {
+            let error = told.expect_err("no server was free").to_string();
+            assert!(error.contains("9001"), "{error}");
+        }
+    });
     let log = lent.proxy.log();
     assert!(log.contains("as many connections to each server as may prove passwords do so"));
+    let comes_in = || lent.logs_in(7, "right").is_ok();
+    live::eventually("a server is free again", 2 * SOON, comes_in);
 }
 
 /// Strangers have a server asked about as many passwords as there may be, to none of which it says

@@ -1,6 +1,6 @@
 //! Permits for connections: a server has as many as it may, and each account as many of these.
 
-use super::{Need, PoolShard, is_same_account};
+use super::{Need, PoolShard};
 use crate::ids::LaneId;
 use crate::lane::Lane;
 use crate::slab::Slab;
@@ -106,7 +106,7 @@ impl PoolShard {
         let will_do = |id: &LaneId| match full {
             Full::Server => true,
             Full::Account => {
-                lanes.get(*id).is_some_and(|lane| is_same_account(&lane.account, need.account))
+                lanes.get(*id).is_some_and(|lane| lane.account.counts_with(need.account))
             }
             Full::Unproved => false,
         };

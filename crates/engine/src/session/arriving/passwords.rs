@@ -123,7 +123,7 @@ impl Proxy {
 
     /// Judges what a client shows, unless it is held up by wrong passwords.
     pub(crate) fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
-        self.try_proof(id, login, shown);
+        self.try_proof(id, login, shown, false);
         let session = self.sessions.get(id);
         let is_held_up = session.is_some_and(|s| matches!(s.phase, Phase::Unjudged(_)));
         self.stats.logins_held_up += u64::from(is_held_up);
@@ -164,26 +164,29 @@ impl Proxy {
         self.await_login(id, login);
     }
 
-    /// Looks at what was shown, or lets it wait for its turn.
-    fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+    /// Looks at what was shown, or lets it wait for its turn. Whoever shows the password itself has
+    /// taken a place for the name before, unless it waited for servers since.
+    fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>, waited: bool) {
+        let holds = !waited && !takes_both_places(login.plugin);
         let Some(by_name) = self.guesser_by_name(id, &login.user) else { return };
         let (name, address) = match &shown {
             Shown::Certificate => (Some(by_name), None),
             // nothing was judged before, and it takes long
-            _ if takes_both_places(login.plugin) => (Some(by_name), self.guesser_by_address(id)),
+            _ if !holds => (Some(by_name), self.guesser_by_address(id)),
             Shown::Response(_) => (Some(by_name), None),
-            // whoever shows the password itself has taken a place for the name before
             Shown::Password(_) | Shown::Encrypted(_) => (None, self.guesser_by_address(id)),
         };
         let login = match self.begin_proof(id, login, &shown) {
             Ok(login) => login,
             Err(login) => {
+                // nobody has guessed who waits for others
+                if holds {
+                    let (who, limits) = by_name;
+                    self.offer.guesses.give_back(who, limits);
+                }
                 let what = Unlooked::AtServers(shown.into_owned());
-                return self.hold_up(
-                    id,
-                    Unjudged { login, what },
-                    (PROOF_PAUSE_US, PROOF_PAUSE_US),
-                );
+                let pause = (PROOF_PAUSE_US, PROOF_PAUSE_US);
+                return self.hold_up(id, Unjudged { login, what }, pause);
             }
         };
         let guesses = &self.offer.guesses;
@@ -198,7 +201,10 @@ impl Proxy {
         match begun {
             Ok(()) => self.weigh(id, login, &shown, by_name),
             Err(wait_us) => {
-                let what = Unlooked::Proof(shown.into_owned());
+                let what = match waited {
+                    true => Unlooked::AtServers(shown.into_owned()),
+                    false => Unlooked::Proof(shown.into_owned()),
+                };
                 self.hold_up(id, Unjudged { login, what }, self.after_guesses(wait_us));
             }
         }
@@ -262,9 +268,8 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         match std::mem::replace(&mut session.phase, Phase::Idle) {
             Phase::Unjudged(Unjudged { login, what }) if now_us < due_us => match what {
-                Unlooked::Proof(shown) | Unlooked::AtServers(shown) => {
-                    self.try_proof(id, login, shown);
-                }
+                Unlooked::Proof(shown) => self.try_proof(id, login, shown, false),
+                Unlooked::AtServers(shown) => self.try_proof(id, login, shown, true),
                 Unlooked::AtListener(response) => {
                     if let Err((login, wait_us)) = self.come_in(id, login, &response) {
                         let what = Unlooked::AtListener(response);

@@ -38,7 +38,7 @@ impl Proxy {
             .clone()
             .unwrap_or_else(|| error::cannot_connect(&server.to_string(), &fault.to_string()));
         self.note_server_error(id, (&server, &lane.account), error.code, error.message.as_bytes());
-        let refused = match is_of_stranger(&lane) {
+        let refused = match is_of_stranger(&lane, fault) {
             true => Some(&error),
             false => said.as_ref().filter(|said| is_about_session(said, &lane)),
         };
@@ -199,10 +199,11 @@ impl Proxy {
 }
 
 /// Whether a server that spoke was shown what nobody has proved: whatever comes of that says
-/// something of whoever logs in, and nothing of the server.
-fn is_of_stranger(lane: &Lane) -> bool {
+/// something of whoever logs in, and nothing of the server. Where the account is full, an idle
+/// connection of its own may make room.
+fn is_of_stranger(lane: &Lane, fault: LastFault) -> bool {
     let has_spoken = lane.login.as_ref().is_none_or(|login| login.has_heard());
-    lane.account.unproved != 0 && has_spoken
+    lane.account.unproved != 0 && has_spoken && !fault.is_account_full()
 }
 
 /// Whether a server refuses what the session asks for, or the address that it was told of. MariaDB

@@ -306,7 +306,7 @@ impl Proxy {
         let most = self.snapshot.backends_max(account);
         let gets_place = || match pool::scarcity(server, account, most, now_us) {
             Some(Full::Server) => true,
-            Some(Full::Account) => pool::is_same_account(account, &lane.account),
+            Some(Full::Account) => account.counts_with(&lane.account),
             Some(Full::Unproved) | None => false,
         };
         now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
