@@ -137,6 +137,21 @@ impl Proxy {
         self.process.signal(name)
     }
 
+    /// Has it stand still: none of its threads runs any more.
+    pub fn halt(&self) -> Result<()> {
+        self.signal("STOP")?;
+        crate::eventually("all its threads stand still", Duration::from_secs(5), || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it is there");
+            let stands = |task: std::io::Result<fs::DirEntry>| {
+                let status = task.and_then(|task| fs::read_to_string(task.path().join("status")));
+                // a thread that has ended since has no file
+                status.is_ok_and(|status| status.contains("State:\tT"))
+            };
+            tasks.into_iter().all(stands)
+        });
+        Ok(())
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()

@@ -196,7 +196,7 @@ fn a_process_that_was_stopped_tells_nothing_from_before() {
     let mut conn = session(proxy.port);
     for value in 100..105 {
         warm(&proxy, &mut conn, K);
-        proxy.signal("STOP").expect("stopped");
+        proxy.halt().expect("stopped");
         let told = std::thread::scope(|scope| {
             let asked = scope.spawn(|| number(&mut conn, K));
             server.sql(&format!("UPDATE test.k SET v = {value}")).expect("changed");

@@ -330,7 +330,7 @@ fn replicas_that_are_of_no_use(flavour: Flavour) {
     // servers are asked again by a process that stood still itself, and none is blamed
     let changes = "SELECT count(*) FROM stats_tidegate_topology_events";
     let before = scene.ask(changes);
-    scene.proxy.signal("STOP").expect("it stands still");
+    scene.proxy.halt().expect("it stands still");
     thread::sleep(Duration::from_secs(3));
     scene.proxy.signal("CONT").expect("it goes on");
     let pings = "SELECT Variable_Value FROM stats_mysql_global \
