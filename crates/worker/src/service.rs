@@ -88,7 +88,9 @@ impl Worker {
             attempts_left -= u32::from(!self.proxy.on_stray_panic());
         }
         // what was done of it may have left something
-        self.attempt(Proxy::on_rest);
+        if self.attempt(Proxy::on_rest).is_none() {
+            self.proxy.on_stray_panic();
+        }
         None
     }
 

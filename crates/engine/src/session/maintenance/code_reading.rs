@@ -439,10 +439,6 @@ impl Proxy {
         let is_told = catalog.is_ok();
         let finished = Finished { catalog, definitions, began_us, now_us: self.now_us };
         self.surveys.catalogs.finish(id, finished, &self.offer.stmts.code);
-        // a schema that was dropped meanwhile is none any more
-        if let Some(lane) = self.lanes.get_mut(lane) {
-            lane.leave_schema();
-        }
         if is_told {
             self.judge_presumed(id, began_us);
             self.report_hidden(id);
