@@ -109,6 +109,19 @@ mod tests {
     }
 
     #[test]
+    fn sets_overlap_where_one_transaction_of_an_origin_and_tag_is_in_both() {
+        let one = "11111111-1111-1111-1111-111111111111";
+        let set = |text: &str| GtidSet::parse(&text.replace("one", one)).expect("a set");
+        for (other, overlap) in
+            [("one:9-12", true), ("one:10", true), ("one:11-20", false), ("one:tag:5", false)]
+        {
+            let own = set("one:3-5:7-10");
+            assert_eq!((own.overlaps(&set(other)), set(other).overlaps(&own)), (overlap, overlap));
+        }
+        assert!(!set("0-1-5").overlaps(&set("0-1-5")), "MariaDB tells positions");
+    }
+
+    #[test]
     fn a_set_of_mysql_covers_another_one_origin_by_origin() {
         assert!(covers("A:1-9", "A:1-9") && covers("A:1-9", "A:3"));
         assert!(covers("A:1-9,\nB:1", "A:1-9") && !covers("A:1-9", "A:1-9,B:1"));
