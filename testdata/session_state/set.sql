@@ -406,3 +406,31 @@ SELECT @@global.slow_launch_time
 SET optimizer_trace = 'enabled=on'
 SELECT 'mine' FROM DUAL WHERE 1
 SELECT LEFT(QUERY, 13) FROM information_schema.OPTIMIZER_TRACE
+# strings_in_binary
+SET NAMES binary
+SET sql_mode = ''
+SELECT @@sql_mode, @@collation_connection
+SET sql_mode = 'ANSI_QUOTES', time_zone = '+01:00'
+SELECT @@sql_mode, @@time_zone, @@character_set_client
+# strings_by_a_login_in_binary
+SET NAMES binary COLLATE binary
+SET @v = 'x'
+SELECT @v, COLLATION(@v)
+SET NAMES utf8mb4
+SELECT @v, COLLATION(@v)
+# strings_of_wide_characters
+SET time_zone = '+02:00', lc_time_names = 'fr_FR'
+SET character_set_connection = utf16
+SELECT @@time_zone, @@collation_connection
+SET collation_connection = utf32_bin
+SELECT @@time_zone, @@lc_time_names, @@character_set_connection
+SET NAMES latin1
+SELECT @@time_zone, @@lc_time_names, @@character_set_connection
+# ends_that_are_none
+COMMIT AND NO
+ROLLBACK NO
+COMMIT(
+COMMIT AND CHAIN RELEASE NO
+COMMIT nothing
+SET @x /*! = 7
+SELECT @x IS NULL

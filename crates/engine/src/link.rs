@@ -249,15 +249,16 @@ impl LinkState {
     fn settings_from(&self, have: &Self) -> Option<String> {
         let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
         let names = self.has_other_charsets(have);
+        let is_odd = have_set.is_some_and(Settings::has_charsets);
         let mut text = match names {
             true => self.charset.statement()?,
             false => String::from("SET "),
         };
         if names {
-            settings::write_charsets(want, &mut text);
+            settings::write_charsets(want, &mut text, is_odd);
         }
         for difference in settings::assignments(want, have_set) {
-            difference.write(&mut text);
+            difference.write(&mut text, is_odd);
         }
         Some(text)
     }
@@ -273,7 +274,7 @@ impl LinkState {
         let mut reading;
         let (put, back) = if is_mariadb {
             reading = self.charset.statement()?;
-            settings::write_charsets(want, &mut reading);
+            settings::write_charsets(want, &mut reading, true);
             (PUT_ASIDE, BRING_BACK)
         } else {
             reading = self.charset.of_texts()?;
@@ -412,7 +413,7 @@ mod tests {
         let named = "SET character_set_client=latin1, character_set_connection=latin1";
         for (state, is_mariadb, text, back) in [
             (&plain, true, format!("{names}, {mode}"), BRING_BACK),
-            (&ansi, true, format!("{names}, sql_mode='ANSI'"), BRING_BACK),
+            (&ansi, true, format!("{names}, sql_mode=_utf8mb4'ANSI'"), BRING_BACK),
             (&plain, false, format!("{texts}, {mode}"), BRING_TEXTS),
             (&results, false, format!("{texts}, {mode}"), BRING_TEXTS),
             (&latin1, false, format!("{named}, {mode}"), BRING_TEXTS),

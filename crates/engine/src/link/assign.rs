@@ -192,7 +192,8 @@ impl Work<'_> {
         };
         let mut given = format!("_{charset}").into_bytes();
         given.extend_from_slice(text);
-        if let Some(collation) = collation {
+        // the one of binary strings has the name of a keyword, and there is no other
+        if let Some(collation) = collation.filter(|collation| *collation != "binary") {
             given.extend_from_slice(format!(" COLLATE {collation}").as_bytes());
         }
         is_alone.then_some(given)

@@ -216,8 +216,9 @@ pub(super) fn named_by(value: &[u8]) -> Modes {
 
 /// The `sql_mode` that a server begins with, unless texts are read in another way under it: what a
 /// session has that was told of no such mode at its login. Has no comma, as what it stands beside.
-pub(super) const PLAIN: &str = "CASE WHEN @@global.sql_mode REGEXP \
-    'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN '' ELSE @@global.sql_mode END";
+/// Means the same on a connection with any character set.
+pub(super) const PLAIN: &str = "CASE WHEN @@global.sql_mode REGEXP _utf8mb4\
+    'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN _utf8mb4'' ELSE @@global.sql_mode END";
 
 /// A value with what the server begins with in the places of that one.
 fn without_plain(value: &[u8]) -> Cow<'_, [u8]> {

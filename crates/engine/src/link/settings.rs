@@ -3,6 +3,7 @@
 //! Values are kept as the text that sets them, in a form that every server reads alike. Whether
 //! an assignment may be kept is `assign`'s to say.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -250,8 +251,9 @@ impl Difference<'_> {
         is_of_charset(self.name)
     }
 
-    /// Appends the assignment to a `SET`.
-    pub(super) fn write(&self, text: &mut String) {
+    /// Appends the assignment to a `SET`. `is_odd` where a server may read its strings in a character
+    /// set of which it makes nothing as values.
+    pub(super) fn write(&self, text: &mut String, is_odd: bool) {
         if self.is_of_charset() {
             return;
         }
@@ -260,7 +262,7 @@ impl Difference<'_> {
         let tracked = Tracked::find(self.name);
         let place = tracked.map_or(VariablePlace::Both, |tracked| tracked.place);
         let value = match (value, tracked.map(|tracked| tracked.form)) {
-            (Some(value), _) => String::from_utf8_lossy(value),
+            (Some(value), _) => written(value, is_odd),
             // as near to a variable that never was as one comes
             (None, _) if name.starts_with('@') => format!("_binary'',{name}=NULL").into(),
             // whatever this server begins with
@@ -276,7 +278,7 @@ impl Difference<'_> {
             // the list must not begin with what is nothing to some servers
             VariablePlace::MySql | VariablePlace::MariaDb if comma.is_empty() => {
                 *text += "@tidegate=NULL";
-                return self.write(text);
+                return self.write(text, is_odd);
             }
             VariablePlace::MySql => format!("/*!50720 , {name}={value}*/"),
             VariablePlace::MariaDb => format!("/*M! , {name}={value}*/"),
@@ -306,10 +308,10 @@ pub(super) fn loses_user_variable(want: Option<&Settings>, have: Option<&Setting
 }
 
 /// Appends the character sets that were set one by one.
-pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String) {
+pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String, is_odd: bool) {
     for setting in want.map_or(&[][..], |want| &want.list) {
         if is_of_charset(&setting.name) {
-            write_assignment(setting, text);
+            write_assignment(setting, text, is_odd);
         }
     }
 }
@@ -319,13 +321,22 @@ pub(super) fn write_charsets_of_texts(want: Option<&Settings>, text: &mut String
     let is_of_texts =
         |setting: &&Setting| is_of_charset(&setting.name) && *setting.name != *RESULTS;
     for setting in want.map_or(&[][..], |want| &want.list).iter().filter(is_of_texts) {
-        write_assignment(setting, text);
+        write_assignment(setting, text, true);
     }
 }
 
-fn write_assignment(Setting { name, value }: &Setting, text: &mut String) {
-    let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+fn write_assignment(Setting { name, value }: &Setting, text: &mut String, is_odd: bool) {
+    let (name, value) = (String::from_utf8_lossy(name), written(value, is_odd));
     *text += &format!(", {name}={value}");
+}
+
+/// A value as it is written where strings may be read in an odd character set.
+fn written(value: &[u8], is_odd: bool) -> Cow<'_, str> {
+    let said = String::from_utf8_lossy(value);
+    match is_odd && value.starts_with(b"'") && value.is_ascii() {
+        true => format!("_utf8mb4{said}").into(),
+        false => said,
+    }
 }
 
 /// The `sql_mode`, if it was set.
@@ -335,7 +346,7 @@ pub(super) fn sql_mode(of: Option<&Settings>) -> Option<&[u8]> {
 
 /// Appends the `sql_mode`, whether it was set or not.
 pub(super) fn write_sql_mode(want: Option<&Settings>, text: &mut String) {
-    Difference { name: SQL_MODE, value: sql_mode(want) }.write(text);
+    Difference { name: SQL_MODE, value: sql_mode(want) }.write(text, true);
 }
 
 /// The variables that have to be assigned to go from `have` to `want`, in that order.

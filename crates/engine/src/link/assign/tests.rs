@@ -57,12 +57,18 @@ fn what_was_set_is_set_elsewhere_in_one_statement() {
         ),
         (
             &["SET sql_mode=CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"],
-            "SET sql_mode=CONCAT(CASE WHEN @@global.sql_mode REGEXP 'ANSI|NO_BACKSLASH|DB2|MAXDB|\
-             MSSQL|ORACLE|POSTGRES' THEN '' ELSE @@global.sql_mode END,',STRICT_ALL_TABLES')",
+            "SET sql_mode=CONCAT(CASE WHEN @@global.sql_mode REGEXP _utf8mb4'ANSI|NO_BACKSLASH|DB2|\
+             MAXDB|MSSQL|ORACLE|POSTGRES' THEN _utf8mb4'' ELSE @@global.sql_mode END,\
+             ',STRICT_ALL_TABLES')",
         ),
         (
             &["SET sql_mode='A'", "SET @old=@@sql_mode, sql_mode=''", "SET sql_mode=@old"],
             "SET @old=_utf8'A', sql_mode=_utf8'A'",
+        ),
+        (&["SET NAMES binary", "SET @a='x'"], "SET NAMES binary, @a=_binary'x'"),
+        (
+            &["SET NAMES binary COLLATE binary", "SET @a='x'"],
+            "SET NAMES binary COLLATE binary, @a=_binary'x'",
         ),
         (&["SET @a=5", "SET @a=NULL", "SET @a=NULL"], "SET @a=5,@a=NULL"),
         (&["SET @a='x', @a=NULL"], "SET @a=_utf8mb4'x',@a=NULL"),
@@ -116,7 +122,7 @@ fn what_a_session_did_not_set_is_unset() {
         (
             &["SET sql_mode='A', @a=1"][..],
             "SET @a=_binary'',@a=NULL, sql_mode=CASE WHEN @@global.sql_mode REGEXP \
-             'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN '' \
+             _utf8mb4'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN _utf8mb4'' \
              ELSE @@global.sql_mode END",
         ),
         (&["SET character_set_results=NULL"], "SET NAMES utf8mb4"),
