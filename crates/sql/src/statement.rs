@@ -318,26 +318,33 @@ impl Reader<'_> {
         }
     }
 
-    /// After `COMMIT` or `ROLLBACK`.
+    /// After `COMMIT` or `ROLLBACK`; unclear where a server would not take it.
     fn transaction_end(&mut self, verb: Verb) -> Verb {
-        let mut before = Keyword::None;
-        while !self.at_end() {
-            let word = self.take_keyword();
-            match word {
-                Keyword::To if verb == Verb::Rollback => {
-                    return self.known(Verb::RollbackSavepoint, Effects::SAVEPOINT);
-                }
-                Keyword::Chain if before != Keyword::No => {
-                    self.note(Effects::TRANSACTION_START);
-                }
-                Keyword::Release if before != Keyword::No => {
-                    self.note(Effects::CHANGES_SESSION);
-                }
-                _ => {}
-            }
-            before = word;
+        self.takes(Keyword::Work);
+        if verb == Verb::Rollback && self.takes(Keyword::To) {
+            return self.known(Verb::RollbackSavepoint, Effects::SAVEPOINT);
+        }
+        if self.takes(Keyword::And) {
+            self.ends_with(Keyword::Chain, Effects::TRANSACTION_START);
+        }
+        if matches!(self.keyword(), Keyword::No | Keyword::Release) {
+            self.ends_with(Keyword::Release, Effects::CHANGES_SESSION);
+        }
+        if !self.at_end() {
+            self.note(Effects::UNCLEAR);
         }
         self.known(verb, Effects::TRANSACTION_END)
+    }
+
+    /// At a word that does something to the end of a transaction, or at `NO` in front of it.
+    fn ends_with(&mut self, word: Keyword, does: Effects) {
+        let is_denied = self.takes(Keyword::No);
+        let effects = match self.takes(word) {
+            true if is_denied => Effects::NONE,
+            true => does,
+            false => Effects::UNCLEAR,
+        };
+        self.note(effects);
     }
 
     fn execute(&mut self) -> Verb {

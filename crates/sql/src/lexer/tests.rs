@@ -146,6 +146,12 @@ fn tells_texts_that_servers_read_differently() {
         ("/*!100100 a*/", true),
         ("/*M! a*/", true),
         ("'/*M! a*/'", false),
+        // servers take none that does not end
+        ("a /*! b", true),
+        ("a /*!50000 b /* c */", true),
+        ("a /*!50000 b /* c */ */", false),
+        ("a /*! b /* c", true),
+        ("a /*! b *", true),
     ] {
         let mut lexer = Lexer::new(text.as_bytes(), Modes::default());
         while lexer.next_lexeme().is_some() {}
