@@ -105,6 +105,12 @@ impl Hostgroups {
         Ok(Self { by_id, tells_clients })
     }
 
+    /// Whether no hostgroup has a row.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
     /// What holds for a hostgroup; `None` for one without a row.
     pub fn find(&self, hostgroup: HostgroupId) -> Option<&Attributes> {
         self.by_id.get(&hostgroup)

@@ -15,7 +15,8 @@ pub(crate) struct Delayed {
 
 impl Proxy {
     /// Sets off with a kept command, now or after a while; without a placing, in the hostgroup of
-    /// its job and nowhere else.
+    /// its job and nowhere else. In line, since a job is large to hand on.
+    #[inline]
     pub(crate) fn begin_after(
         &mut self,
         id: SessionId,
@@ -29,6 +30,11 @@ impl Proxy {
             }
             return self.begin_with(id, job, placing);
         }
+        self.delay(id, delay_ms, job, placing);
+    }
+
+    #[cold]
+    fn delay(&mut self, id: SessionId, delay_ms: u64, job: Job, placing: Option<Placing>) {
         self.stats.delayed += 1;
         let until_us = self.now_us.saturating_add(delay_ms.saturating_mul(1000));
         if let Some(session) = self.sessions.get_mut(id) {
@@ -38,6 +44,7 @@ impl Proxy {
     }
 
     /// Sets off with a kept command.
+    #[inline]
     pub(crate) fn begin_with(&mut self, id: SessionId, job: Job, placing: Option<Placing>) {
         match placing {
             Some(placing) => self.begin(id, job, placing),

@@ -148,7 +148,7 @@ impl Proxy {
     fn find_lane(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
         let (hostgroup, fresh) = (job.hostgroup, job.fresh);
         // the check of a login is read from whatever server there is
-        if job.what != What::LoginSchema && self.why_closed(hostgroup).is_some() {
+        if job.what != What::LoginSchema && self.is_closed(hostgroup) {
             return Checkout::Wait;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Checkout::Refuse) };
@@ -191,6 +191,7 @@ impl Proxy {
 
     /// What a checkout comes to for a session: a probe sets off, and a hostgroup that servers may
     /// come to by themselves is waited for.
+    #[inline]
     pub(crate) fn settled(
         &mut self,
         id: SessionId,
@@ -207,9 +208,17 @@ impl Proxy {
         }
     }
 
+    /// Whether nothing begins in a hostgroup.
+    #[inline]
+    pub(crate) fn is_closed(&self, hostgroup: HostgroupId) -> bool {
+        // most hostgroups are not held and have no row
+        let may_be = !self.snapshot.held.is_empty() || !self.snapshot.hostgroups.is_empty();
+        may_be && self.why_closed(hostgroup).is_some()
+    }
+
     /// Why nothing begins in a hostgroup, where that is so. It is held, or more of its servers are
     /// online than may be, so that it is not known which of them has the data.
-    pub(crate) fn why_closed(&self, hostgroup: HostgroupId) -> Option<String> {
+    fn why_closed(&self, hostgroup: HostgroupId) -> Option<String> {
         if self.snapshot.holds_back(hostgroup) {
             return Some("it is held (SHOW TOPOLOGY)".to_owned());
         }
@@ -237,10 +246,11 @@ impl Proxy {
 
     /// Whether a session's account has as many connections as it may to every server of a hostgroup
     /// that could be asked for one.
+    #[inline]
     pub(crate) fn is_limited(&self, id: SessionId, hostgroup: HostgroupId) -> bool {
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
         let Some(account) = account else { return false };
-        if self.has_no_proof_left(id, hostgroup) {
+        if account.unproved != 0 && self.has_proofs_taken(account, hostgroup) {
             return true;
         }
         let most = self.snapshot.backends_max(account);
@@ -254,9 +264,15 @@ impl Proxy {
 
     /// Whether a session has proved no password, and all connections of a hostgroup are taken with
     /// which servers prove them.
+    #[inline]
     pub(crate) fn has_no_proof_left(&self, id: SessionId, hostgroup: HostgroupId) -> bool {
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
-        let Some(account) = account.filter(|account| account.unproved != 0) else { return false };
+        let unproved = account.filter(|account| account.unproved != 0);
+        unproved.is_some_and(|account| self.has_proofs_taken(account, hostgroup))
+    }
+
+    #[cold]
+    fn has_proofs_taken(&self, account: &Account, hostgroup: HostgroupId) -> bool {
         let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
         let mut usable = servers.filter(|server| server.state(self.now_us).is_serving()).peekable();
         usable.peek().is_some()

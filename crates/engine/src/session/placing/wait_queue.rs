@@ -102,7 +102,7 @@ impl Proxy {
         if waiting.avoid == Some(server.index) {
             return Room::Never;
         }
-        if !server.state(self.now_us).is_serving() || self.why_closed(job.hostgroup).is_some() {
+        if !server.state(self.now_us).is_serving() || self.is_closed(job.hostgroup) {
             return Room::Later;
         }
         if !self.lag_limit(job).admits(server) {
@@ -239,7 +239,7 @@ impl Proxy {
     /// first client that it fits, else the first copy.
     fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
         let hostgroup = lane.server.hostgroup;
-        if self.why_closed(hostgroup).is_some() {
+        if self.is_closed(hostgroup) {
             return None;
         }
         if let Lease::Dialing(Some(dialer)) = before
@@ -279,7 +279,7 @@ impl Proxy {
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         if !server.may_dial_another(&limits, now_us)
             || !server.state(now_us).is_serving()
-            || self.why_closed(hostgroup).is_some()
+            || self.is_closed(hostgroup)
         {
             return None;
         }

@@ -74,7 +74,7 @@ impl Proxy {
 
     /// A server to open a new connection to; its permit is taken.
     fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
-        if self.why_closed(hostgroup).is_some() {
+        if self.is_closed(hostgroup) {
             return Opening::Later;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
