@@ -14,7 +14,9 @@ fn answer<const COLUMNS: usize>(rows: &[[&str; COLUMNS]]) -> TextResult {
 fn the_row_counts_by_which_a_server_would_know_us() {
     let of = |host| ["app", host, "mysql_native_password", NATIVE, ""];
     // each is known before all behind it
-    let hosts = ["10.0.0.7", "10.0.0.0/255.255.255.0", "10.0.0.%", "10.0.%", "10.%", "%", ""];
+    let networks = ["10.0.0.0/24", "10.0.0.0/8", "10.0.0.0/255.255.255.0", "10.0.0.0/255.255.0.0"];
+    let patterns = ["10.0.0.%", "10.0.%", "10.%", "%", ""];
+    let hosts = [&["10.0.0.7"][..], &networks, &patterns].concat();
     for (at, host) in hosts.iter().enumerate() {
         let locked =
             |host: &&'static str| ["app", host, "mysql_native_password", NATIVE, "it is locked"];
