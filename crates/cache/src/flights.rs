@@ -78,7 +78,9 @@ impl Flight {
     /// Whether its answer is young enough for somebody who asks now.
     fn serves(&self, asking: &Asking, state: &State) -> bool {
         let is_young = |sent_us: u64| {
-            !state.is_unheard && asking.now_us < sent_us.saturating_add(asking.lives_us)
+            !state.is_unheard
+                && asking.now_us < sent_us.saturating_add(asking.lives_us)
+                && sent_us >= asking.from_us
         };
         self.flushes == asking.flushes && state.sent_us.is_none_or(is_young)
     }
@@ -127,6 +129,8 @@ pub struct Asking {
     pub now_us: u64,
     /// How long before that the statement may have been sent, in microseconds; 0 for not before.
     pub lives_us: u64,
+    /// It must not have been sent before that time, in microseconds.
+    pub from_us: u64,
     /// How often the store was flushed.
     pub flushes: u64,
 }

@@ -129,6 +129,8 @@ pub struct Allowed {
     pub soft_pct: u32,
     /// Only if nothing that it read has changed.
     pub unchanged: bool,
+    /// It must not have been asked for before that time, in microseconds.
+    pub from_us: u64,
 }
 
 /// What the store holds.
@@ -197,7 +199,7 @@ impl QueryCache {
     /// The answer that is kept under a key, if it is young enough. The first that asks for one in
     /// the last part of its time is to fetch another one.
     pub fn find(&self, key: SoughtKey<'_>, allowed: Allowed) -> Lookup {
-        let Allowed { now_us, lives_us, soft_pct, unchanged } = allowed;
+        let Allowed { now_us, lives_us, soft_pct, unchanged, from_us } = allowed;
         let Some(answer) = self.store.get(&key) else { return Lookup::Nothing };
         if now_us >= answer.goes_us() {
             self.forget(key, &answer);
@@ -209,6 +211,11 @@ impl QueryCache {
             return if forgotten { Lookup::Changed } else { Lookup::Nothing };
         }
         if now_us >= answer.ends_us(lives_us) {
+            return Lookup::Nothing;
+        }
+        // should nothing newer be kept, the same session would be told it later
+        if answer.about.since_us < from_us {
+            self.forget(key, &answer);
             return Lookup::Nothing;
         }
         let lives_us = answer.about.lives_us.min(lives_us);

@@ -2,7 +2,8 @@ use std::thread;
 
 use super::*;
 
-const NOW: Allowed = Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0, unchanged: false };
+const NOW: Allowed =
+    Allowed { now_us: 1_000, lives_us: u64::MAX, soft_pct: 0, unchanged: false, from_us: 0 };
 
 fn about() -> About {
     let (basis, digest) = (None, 0);
@@ -47,6 +48,14 @@ fn keys_are_compared_whole_and_the_latest_answer_is_told() {
     assert_eq!(found, [Some(11), Some(20), None, None]);
     let bytes = 1 + 11 + 2 + 20 + 2 * OVERHEAD;
     assert_eq!(cache.figures(), Figures { entries: 2, bytes, purged: 1, ..Figures::default() });
+}
+
+#[test]
+fn an_answer_goes_with_the_first_that_has_seen_what_may_be_newer() {
+    let cache = cache(1 << 20);
+    keep(&cache, (b"a".to_vec(), 0), answer(1));
+    let from = |from_us| told(&cache, b"a", Allowed { from_us, ..NOW });
+    assert_eq!((from(1_000), from(1_001), from(0)), (Some(1), None, None));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use cache::{About, Follows};
+use cache::{About, Followed, Follows};
 use sql::{Access, Facts, Modes, Verb};
 use wire::Caps;
 
@@ -173,27 +173,49 @@ fn is_unlogged(name: &[u8]) -> bool {
 /// What most texts name less of.
 const TABLES_MAX: usize = 500;
 
-/// Which of a session's writes the followed logs may not have told of yet.
+/// What a session knows that the followed logs may not have told of yet: its own writes, and what
+/// servers showed it past the cache.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct OwnWrites {
-    /// There was one since `pulse` was set.
+pub(crate) struct SessionSeen {
+    /// There was a write of its own since `pulse` was set.
     is_new: bool,
-    /// What has to be passed before the others are known to have been told of.
+    /// What has to be passed before its other writes are known to have been told of.
     pulse: u64,
+    /// Something was read past the cache since `past_us` was set.
+    is_past: bool,
+    /// A time by which all else was read that it read there; 0 for nothing.
+    past_us: u64,
+    /// What has to be passed before that is known to have been told of.
+    past_pulse: u64,
 }
 
-impl OwnWrites {
+impl SessionSeen {
     /// A command begins that may write, if it `changes` something.
     pub(crate) fn note_if(&mut self, changes: bool) {
         self.is_new |= changes;
     }
 
-    /// The pulse that has to be passed before all of them have been told of, now that none runs.
+    /// A server is asked what the cache might have told.
+    pub(crate) fn note_past(&mut self) {
+        self.is_past = true;
+    }
+
+    /// The pulse that has to be passed before all own writes have been told of, now that none runs.
     pub(crate) fn pulse(&mut self, follows: &Follows) -> u64 {
         if std::mem::take(&mut self.is_new) {
             self.pulse = follows.next_pulse();
         }
         self.pulse
+    }
+
+    /// Since when an answer must have been asked for so that it is no older than what was read past
+    /// the cache, now that nothing is read; 0 where all that has been told of.
+    #[inline]
+    pub(crate) fn until_us(&mut self, of: &Followed, follows: &Follows, now_us: u64) -> u64 {
+        if std::mem::take(&mut self.is_past) {
+            (self.past_us, self.past_pulse) = (now_us, follows.next_pulse());
+        }
+        if of.has_passed(self.past_pulse) { 0 } else { self.past_us }
     }
 }
 
@@ -303,107 +325,4 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
 mod key_tests;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::link::Charset;
-
-    fn tables_for(charset: u16, text: &str, schema: Option<&str>) -> Option<Vec<u64>> {
-        let schema = schema.map(|schema| schema.as_bytes().into());
-        let want = LinkState::new(schema, Charset::Collation(charset));
-        Question::Text(text.as_bytes()).tables(&want)
-    }
-
-    fn tables(text: &str, schema: Option<&str>) -> Option<Vec<u64>> {
-        tables_for(45, text, schema)
-    }
-
-    #[test]
-    fn whatever_a_text_may_read_is_among_its_tables() {
-        let table = [
-            ("SELECT a FROM items", "shop.items"),
-            ("SELECT a FROM Items AS i", "SHOP.items"),
-            ("SELECT a FROM stock . `items` i", "stock.items"),
-            ("SELECT a FROM x, stock.items", "stock.items"),
-            ("SELECT a FROM x LEFT JOIN (y, items) ON 1", "shop.items"),
-            ("SELECT a FROM {OJ x LEFT JOIN items ON 1}", "shop.items"),
-            (
-                "SELECT a FROM x WHERE b IN (SELECT 1 FROM y WHERE EXISTS (TABLE items))",
-                "shop.items",
-            ),
-            (
-                "WITH c AS (SELECT 1 FROM items), d AS (SELECT 2 FROM c) SELECT 3 FROM d",
-                "shop.items",
-            ),
-            ("SELECT 1 FROM x UNION ALL (SELECT 2 FROM stock.items ORDER BY 1)", "stock.items"),
-            ("SELECT a FROM .items", "shop.items"),
-            ("SELECT a FROM logs.20240101", "logs.20240101"),
-            ("SELECT a FROM x, logs.3e8f l", "logs.3e8f"),
-            ("SELECT `it``ems`.a FROM `it``ems`", "shop.items"),
-        ];
-        for (text, named) in table {
-            let (schema, name) = named.split_once('.').unwrap();
-            let found = tables(text, Some("shop")).unwrap();
-            assert!(found.contains(&table_key(schema.as_bytes(), name.as_bytes())), "{text}");
-            assert!(!found.contains(&table_key(b"other", b"items")), "{text}");
-        }
-        assert!(tables("SELECT a FROM stock.items", None).unwrap().len() < 4);
-    }
-
-    #[test]
-    fn what_changes_without_a_word_or_cannot_be_named_has_no_known_tables() {
-        assert_eq!(tables("SELECT user FROM mysql.user", Some("shop")), None);
-        assert_eq!(tables("SELECT user FROM user", Some("MySQL")), None);
-        let many: Vec<_> = (0..=TABLES_MAX).map(|n| format!("t{n}")).collect();
-        assert_eq!(tables(&format!("SELECT 1 FROM {}", many.join(", ")), Some("shop")), None);
-        assert!(tables("SELECT 1 FROM größe", Some("shop")).is_some());
-        assert_eq!(tables_for(8, "SELECT 1 FROM größe", Some("shop")), None, "in latin1");
-    }
-
-    #[test]
-    fn some_answers_are_told_from_others_by_their_keys() {
-        let want = LinkState::new(None, Charset::Collation(45));
-        let asker = Asker {
-            hostgroup: HostgroupId(1),
-            account: "app",
-            client: None,
-            class: Caps(0),
-            want: &want,
-        };
-        let mut key = Vec::new();
-        write_key(&mut key, &asker, &Question::Text(b"SELECT a FROM shop.`Items` WHERE b='x y'"));
-        let about = About {
-            rows: 1,
-            status: 2,
-            since_us: 0,
-            lives_us: 1,
-            stale_us: 0,
-            basis: None,
-            digest: 7,
-        };
-        let has = |some: CachedOf| some.has(&key, &about);
-        assert!(has(CachedOf::Digest(7)) && !has(CachedOf::Digest(8)));
-        assert!(has(CachedOf::User("app".into())) && !has(CachedOf::User("ap".into())));
-        for (table, expected) in
-            [("items", true), ("item", false), ("shop", true), ("y", true), ("ems", false)]
-        {
-            assert_eq!(has(CachedOf::Table(table.into())), expected, "{table}");
-        }
-        assert!(!CachedOf::Table("items".into()).has(b"short", &about));
-    }
-
-    #[test]
-    fn own_writes_wait_for_a_pulse_that_begins_after_them() {
-        let follows = Follows::default();
-        let followed = follows.of(1);
-        let mut writes = OwnWrites::default();
-        assert!(followed.has_passed(writes.pulse(&follows)));
-        writes.note_if(true);
-        let before = followed.begin_pulse();
-        assert!(!followed.has_passed(writes.pulse(&follows)));
-        followed.passed(before, 0);
-        assert!(!followed.has_passed(writes.pulse(&follows)), "it began before the write ended");
-        writes.note_if(false);
-        followed.passed(followed.begin_pulse(), 0);
-        assert!(followed.has_passed(writes.pulse(&follows)));
-    }
-}
+mod tests;

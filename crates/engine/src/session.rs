@@ -21,7 +21,7 @@ use wire::connect::Compression;
 use wire::frame::Span;
 use wire::{Caps, Status};
 
-use crate::caching::OwnWrites;
+use crate::caching::SessionSeen;
 use crate::catalog::{CatalogId, InsertId, UnderWay};
 use crate::error::SqlError;
 use crate::holds::Holds;
@@ -416,7 +416,8 @@ pub struct Session {
     /// What it made on the lane that it is tied to.
     pub(crate) ties: Option<Box<replying::ties::Ties>>,
     pub(crate) last: LastResults,
-    pub(crate) own_writes: OwnWrites,
+    /// What it knows of changes.
+    pub(crate) seen: SessionSeen,
     /// A `COMMIT` or `ROLLBACK` does something without a transaction, too.
     pub(crate) completes: bool,
     pub(crate) serving: Serving,
@@ -475,7 +476,7 @@ impl Session {
             stmts: None,
             ties: None,
             last: LastResults::default(),
-            own_writes: OwnWrites::default(),
+            seen: SessionSeen::default(),
             completes: false,
             serving: Serving::default(),
             awaits_kill: None,

@@ -221,8 +221,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Whether a comment was seen that is code for some servers only: `/*M! */`, or `/*!nnnnn */`
-    /// with a version above that of the oldest server still about; and at the end whether one of code
-    /// does not end.
+    /// with a version above that of the oldest server still about; at the end, whether one of
+    /// code does not end.
     pub fn is_ambiguous(&self) -> bool {
         self.ambiguous || self.in_code && self.at == self.bytes.len()
     }

@@ -6,7 +6,7 @@ use super::*;
 use crate::About;
 use crate::key::SoughtKey;
 
-const NOW: Asking = Asking { worker: 0, now_us: 1_000, lives_us: 500, flushes: 0 };
+const NOW: Asking = Asking { worker: 0, now_us: 1_000, lives_us: 500, from_us: 0, flushes: 0 };
 
 fn key(text: &str) -> CacheKey {
     SoughtKey::new(text.as_bytes(), &FixedState::with_seed(1)).to_key()
@@ -63,6 +63,16 @@ fn one_leads_and_the_others_are_told_on_their_threads() {
     drop(waits);
     assert_eq!(flight.waiting(), 0);
     lead(&flights, NOW);
+}
+
+#[test]
+fn an_answer_from_before_what_somebody_has_seen_is_not_waited_for() {
+    let flights = Flights::new();
+    let first = lead(&flights, NOW);
+    assert!(first.send(1_000, 500));
+    wait(&flights, Asking { from_us: 1_000, ..NOW });
+    let (_second, turn) = next(&flights, Asking { from_us: 1_001, ..NOW });
+    assert_eq!(turn.flight().number(), first.flight.number());
 }
 
 #[test]

@@ -251,8 +251,8 @@ impl Difference<'_> {
         is_of_charset(self.name)
     }
 
-    /// Appends the assignment to a `SET`. `is_odd` where a server may read its strings in a character
-    /// set of which it makes nothing as values.
+    /// Appends the assignment to a `SET`. `is_odd` where a server may read its strings in a
+    /// character set in which it knows no values.
     pub(super) fn write(&self, text: &mut String, is_odd: bool) {
         if self.is_of_charset() {
             return;

@@ -184,6 +184,9 @@ fn san(text: Option<String>) -> Result<Option<Wanted>, String> {
         Some(name) if !name.starts_with('!') && !KINDS.iter().any(|it| name.starts_with(it)) => {
             Err(format!("require_san begins with none of {}", KINDS.join(", ")))
         }
+        Some(name) if KINDS.contains(&name.as_str()) => {
+            Err(format!("require_san has no name behind {name}"))
+        }
         Some(name) if name.starts_with("IP:") => wanted("require_san", Some(address(name)?)),
         _ => wanted("require_san", text),
     }
@@ -304,6 +307,7 @@ mod tests {
         assert_eq!(fault(r#"{"spiffe_id": "!"}"#), "spiffe_id has no pattern behind the !");
         let kinds = "require_san begins with none of DNS:, IP:, URI:, email:";
         assert_eq!(fault(r#"{"require_san": "app.example"}"#), kinds);
+        assert_eq!(fault(r#"{"require_san": "URI:"}"#), "require_san has no name behind URI:");
         let address = "require_san has no address behind the IP: `IP:999.1.1.1`";
         assert_eq!(fault(r#"{"require_san": "IP:999.1.1.1"}"#), address);
         for unknown in ["require_X509", "spiffe_ID", "require_name"] {

@@ -146,6 +146,7 @@ impl Proxy {
                 return UNASKED;
             }
         };
+        let from_us = followed.as_ref().map_or(0, |followed| self.seen_until_us(id, followed));
         let Some(session) = self.sessions.get(id) else { return self.impossible(FromCache::Told) };
         let told = |hostgroup| self.snapshot.hostgroups.proxy_protocol(hostgroup).is_some();
         let Some(asker) = session.asker(route.destination, told) else {
@@ -154,7 +155,7 @@ impl Proxy {
         let mut key = std::mem::take(&mut self.cache_key);
         key.clear();
         write_key(&mut key, &asker, question);
-        let allowed = self.allowed(ttl_ms, followed.is_some());
+        let allowed = self.allowed(ttl_ms, followed.is_some(), from_us);
         let sought = self.offer.cache.sought(&key);
         let found = match allowed.lives_us {
             0 => Lookup::Nothing,
@@ -188,12 +189,13 @@ impl Proxy {
     }
 
     /// How old an answer may be.
-    fn allowed(&self, ttl_ms: u32, unchanged: bool) -> Allowed {
+    fn allowed(&self, ttl_ms: u32, unchanged: bool, from_us: u64) -> Allowed {
         Allowed {
             now_us: self.now_us,
             lives_us: u64::from(ttl_ms) * 1000,
             soft_pct: self.snapshot.vars.query_cache_soft_ttl_pct,
             unchanged,
+            from_us,
         }
     }
 

@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cache::{Asking, CachedReply, Flight, Joining, Landing, Lead, Lookup, Wait};
+use cache::{Allowed, Asking, CachedReply, Flight, Joining, Landing, Lead, Lookup, Wait};
 
 use crate::error;
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::session::placing::destination::Placing;
+use crate::session::replying::filling::Filling;
 use crate::session::{Job, Phase};
 
 /// Waiting for the answer to another session's query.
@@ -70,8 +71,9 @@ impl Proxy {
         let (worker, now_us) = (self.number, self.now_us);
         let Some(filling) = self.filling(id) else { return self.impossible(false) };
         filling.flushes = flushes;
-        let asking = Asking { worker, now_us, lives_us: filling.lives_us(), flushes };
         let (allowed, key) = (filling.allowed(now_us), filling.key.clone());
+        let Allowed { lives_us, from_us, .. } = allowed;
+        let asking = Asking { worker, now_us, lives_us, from_us, flushes };
         match self.offer.cache.flights().join(&key, &asking) {
             Joining::Leads(lead) => {
                 // whoever led before may have landed since this one looked
@@ -95,7 +97,10 @@ impl Proxy {
                 (filling.lead, filling.awaited) = (Some(lead), Some(wait));
             }),
             Joining::Waits(wait) => self.with_filling(id, |filling| filling.awaited = Some(wait)),
-            Joining::Full => self.stats.cache_coalesce_full += 1,
+            Joining::Full => {
+                self.stats.cache_coalesce_full += 1;
+                self.with_filling(id, Filling::run_beside_others);
+            }
         }
         false
     }
@@ -178,6 +183,7 @@ impl Proxy {
             return self.fail_job(id, &job, &error::query_timeout(job.timeout_us / 1000));
         }
         self.stats.cache_coalesce_gave_up += 1;
+        self.with_filling(id, Filling::run_beside_others);
         self.begin_with(id, joined.job, joined.placing);
     }
 
@@ -206,7 +212,8 @@ impl Proxy {
                 }
             }
             Some(Landing::Answer(_) | Landing::Unshared) | None => {
-                self.stats.cache_coalesce_unshared += 1
+                self.stats.cache_coalesce_unshared += 1;
+                self.with_filling(id, Filling::run_beside_others);
             }
         }
         self.begin_with(id, job, placing);

@@ -40,10 +40,15 @@ impl Proxy {
     ) -> Result<Option<Arc<Followed>>, Uncached> {
         let followed = self.followed(hostgroup);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(Ok(None)) };
-        let pulse = session.own_writes.pulse(self.offer.cache.follows());
-        match (followed.stands() && followed.is_good_at(self.now_us), invalidation) {
-            (true, _) if !followed.has_passed(pulse) => Err(Uncached::OwnWrites),
-            (true, _) => Ok(Some(followed)),
+        let seen = &mut session.seen;
+        let pulse = seen.pulse(self.offer.cache.follows());
+        let stands = followed.stands() && followed.is_good_at(self.now_us);
+        if stands && followed.has_passed(pulse) {
+            return Ok(Some(followed));
+        }
+        seen.note_past();
+        match (stands, invalidation) {
+            (true, _) => Err(Uncached::OwnWrites),
             (false, Invalidation::BinlogOrTtl) => Ok(None),
             (false, Invalidation::Binlog) => Err(Uncached::Unfollowed),
         }
@@ -59,6 +64,13 @@ impl Proxy {
         followed
     }
 
+    /// Since when an answer must have been asked for that a session is told, in microseconds; 0 for
+    /// any.
+    pub(crate) fn seen_until_us(&mut self, id: SessionId, followed: &Followed) -> u64 {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(0) };
+        session.seen.until_us(followed, self.offer.cache.follows(), self.now_us)
+    }
+
     /// What an answer to a question rests on that is about to be asked.
     pub(crate) fn basis(
         &mut self,
@@ -70,6 +82,18 @@ impl Proxy {
             return self.impossible(Err(Uncached::Session));
         };
         let tables = question.tables(&session.want).ok_or(Uncached::Tables)?;
-        Basis::note(followed, tables.into_iter()).ok_or(Uncached::Unfollowed)
+        let basis = Basis::note(followed, tables.into_iter());
+        if basis.is_none() {
+            self.note_read_past(id);
+        }
+        basis.ok_or(Uncached::Unfollowed)
+    }
+
+    /// A session was told, or will be, what is not in the cache.
+    pub(crate) fn note_read_past(&mut self, id: SessionId) {
+        match self.sessions.get_mut(id) {
+            Some(session) => session.seen.note_past(),
+            None => self.impossible(()),
+        }
     }
 }

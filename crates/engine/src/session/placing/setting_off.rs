@@ -36,7 +36,7 @@ impl Proxy {
         };
         job.changes = placing.conduct.changes();
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.own_writes.note_if(placing.conduct.shows_changes());
+        session.seen.note_if(placing.conduct.shows_changes());
         if session.held.len() > usize::from(stays.is_some()) {
             self.end_elsewhere(id, &job, stays);
         }

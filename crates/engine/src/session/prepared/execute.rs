@@ -138,7 +138,7 @@ impl Proxy {
     fn execute_tied(&mut self, id: SessionId, lane: LaneId, mut job: Job, conduct: &Conduct) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         job.changes = conduct.changes();
-        session.own_writes.note_if(conduct.shows_changes());
+        session.seen.note_if(conduct.shows_changes());
         if let Some(error) = session.parted_from(lane).filter(|_| job.changes) {
             return self.fail_job(id, &job, &error);
         }

@@ -121,6 +121,12 @@ impl Filling {
         })
     }
 
+    /// Its statement runs beside another one of the same question: of the two the one that is sent
+    /// later may be answered with what is older. So it is not kept where that is not allowed.
+    pub(crate) fn run_beside_others(&mut self) {
+        self.copies &= self.basis.is_none();
+    }
+
     /// How long it is kept, in microseconds; 0 for not at all.
     pub(crate) fn lives_us(&self) -> u64 {
         self.allowed.lives_us
@@ -263,19 +269,22 @@ impl Proxy {
             _ => Some(Unkept::Other),
         };
         let lead = filling.lead.take();
-        if filling.copies
-            && let Some(why) = why
-        {
+        let (copies, is_followed) = (filling.copies, filling.basis.is_some());
+        if copies && let Some(why) = why {
             self.note_unkept(id, why);
         }
+        let mut is_kept = false;
         let landing = match (why, outcome) {
             // whether anybody keeps it is no matter of those who wait
             (None | Some(Unkept::Empty | Unkept::Changed), Outcome::Done(end))
                 if filling.copies =>
             {
-                let answer =
-                    self.keep_filled(id, *filling, (why.is_none(), running.started_us), end);
-                answer.map_or(Landing::Unshared, Landing::Answer)
+                let keeping = (why.is_none(), running.started_us);
+                let answer = self.keep_filled(id, *filling, keeping, end);
+                answer.map_or(Landing::Unshared, |(answer, kept)| {
+                    is_kept = kept;
+                    Landing::Answer(answer)
+                })
             }
             _ if running.killed.is_some() => Landing::Lost,
             _ => Landing::Unshared,
@@ -283,16 +292,20 @@ impl Proxy {
         if let Some(lead) = lead {
             self.land(lead, landing);
         }
+        // what is kept may be older
+        if is_followed && !is_kept {
+            self.note_read_past(id);
+        }
     }
 
-    /// The answer that has come; in the cache, where it `keeps`.
+    /// The answer that has come, and whether it is in the cache, where it `keeps`.
     fn keep_filled(
         &mut self,
         id: SessionId,
         filling: Filling,
         (keeps, since_us): (bool, u64),
         end: &ReplyEnd,
-    ) -> Option<Arc<CachedReply>> {
+    ) -> Option<(Arc<CachedReply>, bool)> {
         let Filling { key, flushes, reply, allowed, stale_us, basis, .. } = filling;
         let reply = reply.ok()?.into_reply();
         let lives_us = allowed.lives_us;
@@ -302,9 +315,10 @@ impl Proxy {
         let about = About { rows, status, since_us, lives_us, stale_us, basis, digest };
         let answer = Arc::new(CachedReply::new(reply, about));
         if !keeps || lives_us == 0 {
-            return Some(answer);
+            return Some((answer, false));
         }
-        match self.offer.cache.keep((key, flushes), answer.clone()) {
+        let keeping = self.offer.cache.keep((key, flushes), answer.clone());
+        match keeping {
             Keeping::Kept => {
                 self.stats.cache_fills += 1;
                 self.stats.cache_bytes_kept += bytes;
@@ -318,7 +332,7 @@ impl Proxy {
             Keeping::Late => self.note_unkept(id, Unkept::Other),
             Keeping::Large => self.note_unkept(id, Unkept::Large),
         }
-        Some(answer)
+        Some((answer, keeping == Keeping::Kept))
     }
 
     /// Counts an answer that is not kept.
