@@ -175,47 +175,58 @@ const TABLES_MAX: usize = 500;
 
 /// What a session knows that the followed logs may not have told of yet: its own writes, and what
 /// servers showed it past the cache.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct SessionSeen {
-    /// There was a write of its own since `pulse` was set.
+    /// There was a write of its own since the pulse for those was set.
     is_new: bool,
-    /// What has to be passed before its other writes are known to have been told of.
+    /// What has to be told of; most sessions have nothing to do with followed logs.
+    untold: Option<Box<Untold>>,
+}
+
+/// A part of each session, whose size each look at one pays for.
+const _: () = assert!(size_of::<SessionSeen>() <= 16);
+
+/// What has to be passed before all that a session knows is known to have been told of.
+#[derive(Default, Debug)]
+struct Untold {
+    /// Of its own writes.
     pulse: u64,
     /// Something was read past the cache since `past_us` was set.
     is_past: bool,
     /// A time by which all else was read that it read there; 0 for nothing.
     past_us: u64,
-    /// What has to be passed before that is known to have been told of.
+    /// Of what was read by then.
     past_pulse: u64,
 }
 
 impl SessionSeen {
     /// A command begins that may write, if it `changes` something.
+    #[inline]
     pub(crate) fn note_if(&mut self, changes: bool) {
         self.is_new |= changes;
     }
 
-    /// A server is asked what the cache might have told.
+    /// A session is told by a server what the cache might have told.
     pub(crate) fn note_past(&mut self) {
-        self.is_past = true;
+        self.untold.get_or_insert_default().is_past = true;
     }
 
     /// The pulse that has to be passed before all own writes have been told of, now that none runs.
     pub(crate) fn pulse(&mut self, follows: &Follows) -> u64 {
         if std::mem::take(&mut self.is_new) {
-            self.pulse = follows.next_pulse();
+            self.untold.get_or_insert_default().pulse = follows.next_pulse();
         }
-        self.pulse
+        self.untold.as_ref().map_or(0, |untold| untold.pulse)
     }
 
     /// Since when an answer must have been asked for so that it is no older than what was read past
     /// the cache, now that nothing is read; 0 where all that has been told of.
-    #[inline]
     pub(crate) fn until_us(&mut self, of: &Followed, follows: &Follows, now_us: u64) -> u64 {
-        if std::mem::take(&mut self.is_past) {
-            (self.past_us, self.past_pulse) = (now_us, follows.next_pulse());
+        let Some(untold) = &mut self.untold else { return 0 };
+        if std::mem::take(&mut untold.is_past) {
+            (untold.past_us, untold.past_pulse) = (now_us, follows.next_pulse());
         }
-        if of.has_passed(self.past_pulse) { 0 } else { self.past_us }
+        if of.has_passed(untold.past_pulse) { 0 } else { untold.past_us }
     }
 }
 
