@@ -434,3 +434,20 @@ COMMIT AND CHAIN RELEASE NO
 COMMIT nothing
 SET @x /*! = 7
 SELECT @x IS NULL
+# values_that_servers_make
+SET group_concat_max_len = 1
+SET @b = @@group_concat_max_len
+SELECT @b, @@group_concat_max_len
+SET time_zone = '+1:00', @c = 1
+SET @c = @@time_zone
+SELECT @c, @@time_zone
+SET sql_mode = 'TRADITIONAL'
+SET @d = @@sql_mode
+SELECT @d = @@sql_mode
+# collations_of_names_alone
+MYSQL: SET default_collation_for_utf8mb4 = 'utf8mb4_general_ci'
+MYSQL: SET NAMES utf8mb4
+MYSQL: SELECT @@collation_connection, 'a' = 'A '
+MYSQL: SET NAMES latin1
+MYSQL: SET NAMES utf8mb4
+MYSQL: SELECT @@collation_connection

@@ -358,9 +358,11 @@ fn boolean(given: &SetValue<'_>) -> Option<bool> {
 
 /// Names whose assignment is not that of a lasting session variable.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 40] = [
+    const NAMES: [&[u8]; 42] = [
         // go with the schema
         b"character_set_database",
+        // say which collations `SET NAMES` gives, of a session that comes next as well
+        b"character_set_collations",
         b"collation_database",
         // what COMMIT does
         b"completion_type",
@@ -368,6 +370,7 @@ fn is_special(name: &[u8]) -> bool {
         b"debug_dbug",
         b"debug_sync",
         b"default",
+        b"default_collation_for_utf8mb4",
         b"global",
         b"gtid_next",
         b"gtid_seq_no",

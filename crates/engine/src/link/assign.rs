@@ -233,6 +233,9 @@ impl Work<'_> {
             (Some(value), Read::User(_)) if settings::is_nulled(name, value) => {
                 out.extend_from_slice(b"NULL");
             }
+            (Some(value), Read::Session(_)) if self.saves && !is_as_told(name, value, tracked) => {
+                return None;
+            }
             (Some([b'\'', ..]), Read::Session(_)) if self.saves => {
                 out.extend_from_slice(b"_utf8");
                 out.extend_from_slice(set?);
@@ -253,6 +256,25 @@ impl Work<'_> {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// Whether a variable that was given this value has it as it was written; servers make another one
+/// of most.
+fn is_as_told(name: &[u8], value: &[u8], tracked: Option<&Tracked>) -> bool {
+    const COMBINED: [&[u8]; 4] = [b"'ANSI'", b"'MAXDB'", b"'POSTGRESQL'", b"'TRADITIONAL'"];
+    match (name, value) {
+        (b"time_zone", b"'SYSTEM'") => true,
+        (b"time_zone", [b'\'', b'+' | b'-', h, i, b':', m, n, b'\'']) => {
+            [h, i, m, n].into_iter().all(u8::is_ascii_digit) && value != b"'-00:00'"
+        }
+        (settings::SQL_MODE, [b'\'', mode @ .., b'\'']) => {
+            let is_one = mode.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+            is_one && !COMBINED.contains(&value)
+        }
+        _ => tracked.is_some_and(|it| {
+            matches!(it.form, ValueForm::Flag | ValueForm::InvertedFlag | ValueForm::Isolation)
+        }),
     }
 }
 

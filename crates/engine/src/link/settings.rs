@@ -45,11 +45,9 @@ const BYTES_MAX: usize = 4096;
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// What servers read texts by, beside character sets, and what they settle in a prepare.
-pub(super) const READ_BY: [&[u8]; 16] = [
+pub(super) const READ_BY: [&[u8]; 14] = [
     SQL_MODE,
     b"old_mode",
-    b"character_set_collations",
-    b"default_collation_for_utf8mb4",
     b"explicit_defaults_for_timestamp",
     b"default_week_format",
     b"div_precision_increment",
@@ -450,9 +448,7 @@ mod tests {
             ("sql_mode", "'ANSI'", "'STRICT_ALL_TABLES'", true),
             ("old_mode", "'UTF8_IS_UTF8MB3'", "''", true),
             ("character_set_client", "'latin1'", "'utf8mb4'", true),
-            ("character_set_collations", "'utf8mb4=uca1400_ai_ci'", "''", true),
             ("collation_connection", "'latin1_bin'", "'utf8mb4_bin'", true),
-            ("default_collation_for_utf8mb4", "'utf8mb4_bin'", "'utf8mb4_0900_ai_ci'", true),
             ("explicit_defaults_for_timestamp", "OFF", "ON", true),
             ("div_precision_increment", "4", "10", true),
             ("max_join_size", "1", "2", false),

@@ -369,6 +369,8 @@ fn refuses_names_that_are_no_lasting_session_variable() {
         "SET DEFAULT ROLE r TO u",
         "SET RESOURCE GROUP g",
         "SET completion_type=1",
+        "SET character_set_collations='utf8mb4=uca1400_ai_ci'",
+        "SET default_collation_for_utf8mb4=utf8mb4_general_ci",
         "SET profiling=1",
         "SET STATEMENT max_statement_time=1 FOR SELECT 1",
         "SET SESSION TRANSACTION READ",
